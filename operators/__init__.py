@@ -1,0 +1,1 @@
+"""Stages, metrics, models and benchmarks. Importing it needs neither ray nor torch."""
