@@ -1,0 +1,1 @@
+"""The six metrics of ARIA-Rubrics, one file each."""
