@@ -1,0 +1,102 @@
+"""Small causal language models as scorers: the backbone of M3, of M4 and of the cascade's writer.
+
+One config names the weights (a pip package, a local folder, a hub repository at a pinned revision); `load()` gives the
+tokenizer and the model in evaluation mode. Everything in a process that asks for the same weights shares one copy.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass as plain_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from operators.fingerprint import execution_field
+from operators.weights import Weights, WeightsError
+
+if TYPE_CHECKING:
+    import torch
+
+Dtype = Literal["float32", "bfloat16", "float16"]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class CausalLM:
+    """Any causal LM that `transformers` reads from safetensors, or from one GGUF file inside the weights' folder.
+
+    `dtype` bears on the scores and is identity. `device` (None: the first GPU, else the CPU) and `tokens_per_batch`,
+    the padded tokens of one forward pass, say only how the work is done.
+    """
+
+    weights: Weights
+    gguf_file: str | None = None
+    dtype: Dtype = "float32"
+    device: str | None = execution_field(None)
+    tokens_per_batch: int = execution_field(4096)
+
+    def load(self) -> LoadedCausalLM:
+        """The shared tokenizer and model. Raises WeightsError when they are missing, unreadable or empty."""
+        return _load(self.weights, self.gguf_file, self.dtype, self.device)
+
+
+@plain_dataclass(frozen=True, eq=False)
+class LoadedCausalLM:
+    """A tokenizer, its model in evaluation mode, and the device the model lies on."""
+
+    tokenizer: Any
+    model: Any
+    device: torch.device
+
+    def token_ids(self, text: str) -> list[int]:
+        """The tokens of a piece of text, without beginning-of-sequence or other special tokens added."""
+        return self.tokenizer(text, add_special_tokens=False).input_ids
+
+    def opening_ids(self) -> list[int]:
+        """What the tokenizer puts before any text: one beginning-of-sequence token, or nothing."""
+        body, whole = self.token_ids("a"), self.tokenizer("a").input_ids
+        for start in range(len(whole) - len(body) + 1):
+            if whole[start : start + len(body)] == body:
+                return whole[:start]
+        return []
+
+    @property
+    def padding_id(self) -> int:
+        """A token for masked positions; which one does not matter, but it must exist."""
+        return self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else 0
+
+    @property
+    def context_length(self) -> int:
+        """The most positions that the model was made for."""
+        return int(getattr(self.model.config.get_text_config(), "max_position_embeddings", 2048))
+
+
+@functools.lru_cache(maxsize=4)
+def _load(weights: Weights, gguf_file: str | None, dtype: Dtype, device: str | None) -> LoadedCausalLM:
+    import torch
+
+    folder = weights.folder()
+    if gguf_file is not None:
+        from operators.backbones.gguf_conversion import converted_folder
+
+        folder = converted_folder(weights, gguf_file)
+    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    tokenizer, model = _read(folder, getattr(torch, dtype))
+    return LoadedCausalLM(tokenizer, model.to(place).eval().requires_grad_(False), place)
+
+
+def _read(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, use_safetensors=True, dtype=dtype)
+    except (OSError, ValueError) as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise WeightsError(f"{folder} is not a causal LM with safetensors weights: {first}") from error
+    # A tokenizer read from a folder without tokenizer files does not raise: it is empty.
+    if not len(tokenizer):
+        raise WeightsError(f"{folder} holds no tokenizer: add tokenizer.json and tokenizer_config.json")
+    return tokenizer, model
