@@ -1,0 +1,218 @@
+"""From scored rows to the numbers of a table: ARIA per row, accuracy and means per model, reasons for what is missing.
+
+ARIA-Rubrics, section 3 (ARIA = mean of M1..M6) and Table 1 (mean, standard deviation, accuracy); Table 6 (no-answer
+rate). *Our reading*: nothing that failed is left out in silence. A metric that is null makes that row's ARIA null and
+is counted beside every mean; an error or a missing answer counts as not right in `accuracy`, and the rate among the
+answered rows alone has its own name. The paper does not say which standard deviation it prints: ours is that of a
+sample (divided by n - 1), null for fewer than two values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from operators.schema import METRICS, result_schema
+from operators.statistics import wilson_interval
+
+MEASURES = (*METRICS, "aria")
+UNCATEGORISED = "uncategorised"
+_COUNTS = ("n_items", "n_valid", "n_failed", "n_answered", "n_no_answer", "n_correct")
+_COUNTS_PAPER = ("n_answered_paper", "n_no_answer_paper", "n_correct_paper")
+_RATES = ("accuracy", "accuracy_low", "accuracy_high", "accuracy_answered", "no_answer_rate")
+# A row that carries one of these has no usable response; what its metrics lack is explained by it.
+_ERRORS = {"item": "item_error", "audio": "audio_error", "response": "response_error", "row": "row_error"}
+
+SUMMARY = pa.schema(
+    [(name, pa.string()) for name in ("model", "benchmark", "group_kind", "group")]
+    + [(name, pa.int64()) for name in _COUNTS]
+    + [(name, pa.float64()) for name in _RATES]
+    + [(name, pa.int64()) for name in _COUNTS_PAPER]
+    + [(f"{name}_paper", pa.float64()) for name in _RATES]
+    + [
+        (f"{measure}_{part}", pa.float64() if part in ("mean", "sd") else pa.int64())
+        for measure in MEASURES
+        for part in ("mean", "sd", "n_scored", "n_failed")
+    ]
+)
+
+FAILURES = pa.schema(
+    [
+        ("model", pa.string()),
+        ("stage", pa.string()),
+        ("reason", pa.string()),
+        ("n", pa.int64()),
+        ("example_item_id", pa.string()),
+    ]
+)
+
+
+def finish_rows(table: pa.Table) -> pa.Table:
+    """Add (or replace) `aria`, `correct` and `correct_paper`; the input is not changed.
+
+    `aria` in [0, 1] is the mean of the six metrics, null where any of them is. A metric value that is not finite
+    becomes null. `correct` compares the answer of the robust rule with the gold choice, `correct_paper` that of the
+    paper's rule: false for a valid item without an answer or without a response, null where the item itself cannot be
+    judged (`item_error`, or no gold choice).
+
+    Raises ValueError naming the columns of the result schema that the table lacks.
+    """
+    table = _typed(table)
+    for metric in METRICS:
+        table = _put(table, metric, _finite(table[metric]))
+    total = table[METRICS[0]]
+    for metric in METRICS[1:]:
+        total = pc.add(total, table[metric])
+    table = _put(table, "aria", pc.divide(total, float(len(METRICS))))
+    table = _put(table, "correct", _correct(table, "answer_index"))
+    return _put(table, "correct_paper", _correct(table, "answer_index_paper"))
+
+
+def summarise(table: pa.Table) -> pa.Table:
+    """One row per model, benchmark and group, in the schema SUMMARY, sorted; `table` as for `finish_rows`.
+
+    `group_kind` is "overall" (group "all") or "category". Counts are of rows: where an item has several trials, vote
+    first, or the intervals come out too narrow.
+
+    - `n_items` = `n_valid` + items that cannot be judged. `n_failed`: rows with an item, response or row error.
+    - `n_answered`, `n_no_answer`: valid items whose response has an answer, or has none. Valid items without any
+      response are in neither, but in `n_valid`.
+    - `accuracy` = n_correct / n_valid, with its Wilson 95% interval; `accuracy_answered` = n_correct / n_answered;
+      `no_answer_rate` = n_no_answer / (n_answered + n_no_answer), the share of responses (Table 7). Null where there
+      is nothing to divide by.
+    - The same with `_paper` for the paper's extraction rule.
+    - For every metric and ARIA: `_mean`, `_sd`, `_n_scored`, `_n_failed` (= n_items - n_scored).
+    """
+    rows = _counted(finish_rows(table))
+    parts = [_summary_of(rows, "overall", pa.scalar("all", pa.string()))]
+    parts.append(_summary_of(rows, "category", pc.fill_null(rows["category"], UNCATEGORISED)))
+    order = [("model", "ascending"), ("benchmark", "ascending"), ("group_kind", "descending"), ("group", "ascending")]
+    return pa.concat_tables(parts).sort_by(order)
+
+
+def failure_reasons(table: pa.Table) -> pa.Table:
+    """How often, per model, what went missing where and why; schema FAILURES, in the order of the stages.
+
+    `stage` is item, audio, response, row, answer (a response from which no answer was read) or the name of a metric;
+    `reason` is the part before the first colon; `example_item_id` is the least item id that shows it. A metric that is
+    null without a reason is `not_scored`, unless the row's own error already says why; an answer without one is
+    `no_answer`.
+    """
+    table = _typed(table)
+    usable = _all_null(table, "item_error", "response_error", "row_error")
+    found = [(stage, pc.is_valid(table[column]), table[column]) for stage, column in _ERRORS.items()]
+    found.append(("answer", pc.and_(usable, pc.is_null(table["answer_index"])), table["answer_reason"]))
+    for metric in METRICS:
+        missing = pc.is_null(_finite(table[metric]))
+        unexplained = pc.and_(pc.is_null(table[f"{metric}_reason"]), pc.invert(usable))
+        found.append((metric, pc.and_not(missing, unexplained), table[f"{metric}_reason"]))
+    return pa.concat_tables([_by_reason(table, *one) for one in found]).sort_by([("model", "ascending")])
+
+
+def _by_reason(table: pa.Table, stage: str, missing: pa.ChunkedArray, reason: pa.ChunkedArray) -> pa.Table:
+    rows = pa.table({"model": table["model"], "reason": reason, "item_id": table["item_id"]}).filter(missing)
+    short = pc.utf8_trim_whitespace(pc.replace_substring_regex(rows["reason"], pattern="(?s):.*", replacement=""))
+    rows = _put(rows, "reason", pc.fill_null(short, "no_answer" if stage == "answer" else "not_scored"))
+    counts = rows.group_by(["model", "reason"], use_threads=False).aggregate([([], "count_all"), ("item_id", "min")])
+    counts = counts.sort_by([("model", "ascending"), ("count_all", "descending"), ("reason", "ascending")])
+    return pa.table(
+        [counts["model"], pa.repeat(stage, len(counts)), counts["reason"], counts["count_all"], counts["item_id_min"]],
+        schema=FAILURES,
+    )
+
+
+def _counted(rows: pa.Table) -> pa.Table:
+    """The columns that are summed (0 or 1 per row) beside those that are averaged."""
+    valid = pc.is_valid(rows["correct"])
+    responded = pc.and_(valid, _all_null(rows, "response_error", "row_error"))
+    flags = {
+        "n_items": pa.repeat(True, len(rows)),
+        "n_valid": valid,
+        "n_failed": pc.invert(_all_null(rows, "item_error", "response_error", "row_error")),
+    }
+    for suffix in ("", "_paper"):
+        answered = pc.and_(valid, _has_answer(rows, f"answer_index{suffix}"))
+        flags[f"n_answered{suffix}"] = answered
+        flags[f"n_no_answer{suffix}"] = pc.and_not(responded, answered)
+        flags[f"n_correct{suffix}"] = pc.fill_null(rows[f"correct{suffix}"], False)
+    kept = {name: rows[name] for name in ("model", "benchmark", "category", *MEASURES)}
+    return pa.table({**kept, **{name: pc.cast(flag, pa.int64()) for name, flag in flags.items()}})
+
+
+def _summary_of(rows: pa.Table, kind: str, group: pa.Scalar | pa.ChunkedArray) -> pa.Table:
+    rows = rows.append_column("group", pa.repeat(group, len(rows)) if isinstance(group, pa.Scalar) else group)
+    keys = ["model", "benchmark", "group"]
+    sample = pc.VarianceOptions(ddof=1)
+    wanted = [(name, "sum") for name in (*_COUNTS, *_COUNTS_PAPER)]
+    wanted += [(name, "mean") for name in MEASURES] + [(name, "count") for name in MEASURES]
+    wanted += [(name, "stddev", sample) for name in MEASURES]
+    # One thread, so that sums are added in row order and two runs agree to the last bit.
+    got = rows.group_by(keys, use_threads=False).aggregate(wanted)
+    columns = {name: got[name] for name in keys}
+    columns["group_kind"] = pa.repeat(pa.scalar(kind, pa.string()), len(got))
+    columns |= {name: got[f"{name}_sum"] for name in (*_COUNTS, *_COUNTS_PAPER)}
+    for suffix in ("", "_paper"):
+        columns |= _rates(columns, suffix)
+    for name in MEASURES:
+        columns[f"{name}_mean"], columns[f"{name}_sd"] = got[f"{name}_mean"], got[f"{name}_stddev"]
+        columns[f"{name}_n_scored"] = got[f"{name}_count"]
+        columns[f"{name}_n_failed"] = pc.subtract(columns["n_items"], got[f"{name}_count"])
+    return pa.table([columns[name] for name in SUMMARY.names], schema=SUMMARY)
+
+
+def _rates(counts: dict[str, pa.ChunkedArray], suffix: str) -> dict[str, pa.Array]:
+    valid = counts["n_valid"].to_numpy()
+    answered, silent, right = (counts[f"{name}{suffix}"].to_numpy() for name in ("n_answered", "n_no_answer", "n_correct"))
+    bounds = np.array([wilson_interval(k, n) for k, n in zip(right, valid, strict=True)]).reshape(-1, 2)
+    return {
+        f"accuracy{suffix}": _divide(right, valid),
+        f"accuracy_low{suffix}": pa.array(bounds[:, 0], from_pandas=True),
+        f"accuracy_high{suffix}": pa.array(bounds[:, 1], from_pandas=True),
+        f"accuracy_answered{suffix}": _divide(right, answered),
+        f"no_answer_rate{suffix}": _divide(silent, answered + silent),
+    }
+
+
+def _divide(part: np.ndarray, whole: np.ndarray) -> pa.Array:
+    """part / whole, null where whole is 0."""
+    return pa.array(part / np.maximum(whole, 1), mask=whole == 0)
+
+
+def _correct(table: pa.Table, answer: str) -> pa.ChunkedArray:
+    judged = pc.and_(pc.is_null(table["item_error"]), pc.is_valid(table["gold_index"]))
+    right = pc.and_(_has_answer(table, answer), pc.fill_null(pc.equal(table[answer], table["gold_index"]), False))
+    return pc.if_else(judged, right, pa.scalar(None, pa.bool_()))
+
+
+def _has_answer(table: pa.Table, answer: str) -> pa.ChunkedArray:
+    return pc.and_(pc.is_valid(table[answer]), pc.is_null(table["response_error"]))
+
+
+def _all_null(table: pa.Table, *names: str) -> pa.ChunkedArray:
+    mask = pc.is_null(table[names[0]])
+    for name in names[1:]:
+        mask = pc.and_(mask, pc.is_null(table[name]))
+    return mask
+
+
+def _finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.if_else(pc.is_finite(values), values, pa.scalar(None, pa.float64()))
+
+
+def _put(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, column)
+    return table.append_column(name, column)
+
+
+def _typed(table: pa.Table) -> pa.Table:
+    """`table` with the declared type for each column that is read here, so that a column of nulls computes."""
+    needed = ["item_id", "model", "benchmark", "category", "gold_index", *_ERRORS.values()]
+    needed += ["answer_index", "answer_reason", "answer_index_paper", *METRICS, *(f"{name}_reason" for name in METRICS)]
+    missing = [name for name in needed if name not in table.column_names]
+    if missing:
+        raise ValueError(f"a result table needs the columns {missing}; it has {table.column_names}")
+    for name in needed:
+        table = _put(table, name, pc.cast(table[name], result_schema().field(name).type))
+    return table

@@ -1,0 +1,202 @@
+"""The summary of a run as a table to read: ARIA-Rubrics Table 1 with the counts that a mean needs beside it.
+
+One block per benchmark, the best model by ARIA first. In a terminal the best value of a column is bold; wherever
+there is no colour (a file, a pipe) it carries a star instead, and plain ASCII is used if the output cannot encode more.
+Model names and reasons are untrusted text: they are never read as markup, and what cannot be printed is spelled out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TextIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich import box
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from operators.aggregate import MEASURES
+from operators.schema import METRICS
+
+MIN_WIDTH = 100
+MAX_NAME = 80
+MAX_REASONS = 20
+ABSENT = "-"
+_LOWER_IS_BETTER = {"no_answer_rate"}
+_HEADERS = {
+    "accuracy": "Acc %\nof all",
+    "accuracy_answered": "Acc %\nansw'd",
+    "no_answer_rate": "No\nans %",
+    "counts": "scored\nfailed",
+}
+_KEY = "Second lines: {sd}sd, right/all, right/answered. Scored, failed: rows with and without ARIA."
+
+
+class Leaderboard:
+    """A rich renderable that suits itself to the console it is printed on; made by `render`."""
+
+    def __init__(self, summary: pa.Table, failures: pa.Table | None = None) -> None:
+        self.blocks = _blocks(summary)
+        self.failures = failures
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        starred = console.color_system is None
+        for benchmark, rows in self.blocks:
+            yield Text(f"{printable(benchmark, options.encoding)}: {_items(rows)}", style="bold")
+            yield _block(rows, options, starred)
+        if not self.blocks:
+            yield Text("No rows to show.")
+            return
+        best = "* best of its column. " if starred and any(len(rows) > 1 for _, rows in self.blocks) else ""
+        yield Text(best + _KEY.format(sd="+-" if options.ascii_only else "±"), style="dim")
+        if self.failures is not None and len(self.failures):
+            yield _failure_lines(self.failures, options.encoding)
+
+
+def render(summary: pa.Table, failures: pa.Table | None = None) -> Leaderboard:
+    """What to give to `rich.console.Console.print`: readable from 100 columns, in colour or piped to a file.
+
+    `summary` is that of `aggregate.summarise` (its overall rows are shown), `failures` that of
+    `aggregate.failure_reasons`: with it, a list of what went wrong and how often stands below the table.
+    """
+    return Leaderboard(summary, failures)
+
+
+def show(summary: pa.Table, failures: pa.Table | None = None, file: TextIO | None = None) -> None:
+    """Print `render(summary, failures)` to `file` (standard output by default), 100 columns wide where that is no
+    terminal: rich would otherwise take a pipe to be 80 columns wide and cut the table."""
+    console = Console(file=file, highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, MIN_WIDTH)
+    console.print(render(summary, failures))
+
+
+def to_markdown(summary: pa.Table) -> str:
+    """The same blocks as GitHub-flavoured Markdown, the best value of a column in bold."""
+    parts = []
+    for benchmark, rows in _blocks(summary):
+        best = _best(rows)
+        heads = ["Model", *(f"M{i}" for i in range(1, 7)), "ARIA", "Acc % of all", "Acc % of answered", "No answer %"]
+        lines = [f"**{_markdown(benchmark)}**: {_items(rows)}", "", _row([*heads, "n_scored", "n_failed"])]
+        lines.append(_row(["---", *["---:"] * (len(heads) + 1)]))
+        for row in rows:
+            cells = [_markdown(row["model"])]
+            for column in _shown():
+                first, second = _cell(row, column, "±")
+                first = f"**{first}**" if row[_value(column)] == best.get(column) and first != ABSENT else first
+                second = f"({second})" if "/" in second else second
+                cells.append(f"{first} {second}".strip())
+            lines.append(_row([*cells, str(row["aria_n_scored"]), str(row["aria_n_failed"])]))
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def printable(text: str | None, encoding: str = "utf-8") -> str:
+    """`text` on one line, without control characters and within `encoding`; what is taken out is spelled `\\x1b`."""
+    if text is None:
+        return ABSENT
+    safe = "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+    safe = safe if len(safe) <= MAX_NAME else safe[: MAX_NAME - 3] + "..."
+    return safe.encode(encoding, errors="backslashreplace").decode(encoding)
+
+
+def _blocks(summary: pa.Table) -> list[tuple[str, list[dict]]]:
+    """Per benchmark, its overall rows: highest ARIA first, without one last, equal ones by name."""
+    rows = summary.filter(pc.equal(summary["group_kind"], "overall")).to_pylist()
+    blocks: dict[str, list[dict]] = {}
+    for row in rows:
+        blocks.setdefault(row["benchmark"], []).append(row)
+
+    def rank(row: dict) -> tuple[bool, float, str]:
+        aria = row["aria_mean"]
+        return aria is None, -(aria or 0.0), row["model"] or ""
+
+    return [(name, sorted(blocks[name], key=rank)) for name in sorted(blocks, key=str)]
+
+
+def _shown() -> list[str]:
+    return [*MEASURES, "accuracy", "accuracy_answered", "no_answer_rate"]
+
+
+def _value(column: str) -> str:
+    return f"{column}_mean" if column in MEASURES else column
+
+
+def _best(rows: list[dict]) -> dict[str, float]:
+    """The best value per column, for columns in which models can differ: one model alone is not the best of anything."""
+    best = {}
+    for column in _shown():
+        values = [row[_value(column)] for row in rows if row[_value(column)] is not None]
+        if len(values) > 1 and min(values) < max(values):
+            best[column] = min(values) if column in _LOWER_IS_BETTER else max(values)
+    return best
+
+
+def _cell(row: dict, column: str, sign: str, digits: int = 3) -> tuple[str, str]:
+    """What a cell says first, and what stands below it."""
+    value = row[_value(column)]
+    if column in MEASURES:
+        spread = row[f"{column}_sd"]
+        return (ABSENT if value is None else f"{value:.{digits}f}"), ("" if spread is None else f"{sign}{spread:.{digits}f}")
+    whole = {"accuracy": "n_valid", "accuracy_answered": "n_answered"}.get(column)
+    share = f"{row['n_correct']}/{row[whole]}" if whole else ""
+    return (ABSENT if value is None else f"{100 * value:.1f}"), share
+
+
+def _block(rows: list[dict], options: ConsoleOptions, starred: bool) -> Table:
+    narrow = options.max_width < MIN_WIDTH - 8
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    table.add_column("Model", min_width=10, overflow="fold")
+    for header in (*(f"M{i}" for i in range(1, len(METRICS) + 1)), "ARIA", *_HEADERS.values()):
+        table.add_column(header, justify="right", no_wrap=True)
+    best = _best(rows)
+    sign = "+-" if options.ascii_only else "±"
+    for row in rows:
+        cells = [Text(printable(row["model"], options.encoding))]
+        for column in _shown():
+            first, second = _cell(row, column, sign, digits=2 if narrow else 3)
+            wins = column in best and row[_value(column)] == best[column]
+            text = Text().append(f"{first}*" if wins and starred else first, style="bold green" if wins else None)
+            cells.append(text.append(f"\n{second}", style="dim"))
+        cells.append(Text(f"{row['aria_n_scored']}\n{row['aria_n_failed']}"))
+        table.add_row(*cells)
+    return table
+
+
+def _items(rows: list[dict]) -> str:
+    counts = sorted({row["n_items"] for row in rows})
+    return f"{counts[0]} items" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} items"
+
+
+def _failure_lines(failures: pa.Table, encoding: str) -> Group:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("Model", "Stage", "Reason", "Rows", "For example"):
+        table.add_column(name, justify="right" if name == "Rows" else "left", overflow="fold")
+    kinds = _kinds_of_failure(failures)
+    for (model, reason, rows, example), stages in kinds[:MAX_REASONS]:
+        cells = (model, " ".join(stages), reason, str(rows), example)
+        table.add_row(*(Text(printable(cell, encoding)) for cell in cells))
+    rest = len(kinds) - MAX_REASONS
+    more = [Text(f"and {rest} rarer kinds")] if rest > 0 else []
+    return Group(Text("\nNot scored or not answered, by reason", style="bold"), table, *more)
+
+
+def _kinds_of_failure(failures: pa.Table) -> list[tuple[tuple, list[str]]]:
+    """Most frequent first; what befell several metrics alike (no response, so none of the six) is one line."""
+    kinds: dict[tuple, list[str]] = {}
+    for row in failures.to_pylist():
+        stage = row["stage"].split("_")[0] if row["stage"] in METRICS else row["stage"]
+        kinds.setdefault((row["model"], row["reason"], row["n"], row["example_item_id"]), []).append(stage)
+    return sorted(kinds.items(), key=lambda kind: -kind[0][2])
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _markdown(text: str | None) -> str:
+    """Untrusted text in a table cell: every character that Markdown or HTML could read as an instruction is escaped."""
+    safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(f"\\{char}" if char in "\\`*_{}[]()#|!~$" else char for char in safe)
