@@ -1,0 +1,288 @@
+"""From a locator to mono samples: decoding with a named reason for every failure, resampling, windows, hashes.
+
+Nothing of a clip but its hash and its length travels between stages. Whoever needs samples decodes them anew and checks
+the hash, so that a score always belongs to the sound that its key names.
+
+*Our reading* of "the audio": all channels averaged to one; a clip shorter than one 25 ms analysis frame is no sound
+that any metric could hear (`too_short`); a file that ends before its header says is refused rather than scored on what
+is left of it (`truncated_audio`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+import numpy as np
+import pydantic
+from pydantic import ConfigDict
+
+from operators.base import Batch
+from operators.batching import Memo
+from operators.fingerprint import execution_field
+
+FRAME_SECONDS = 0.025
+MAX_SECONDS = 1800.0
+MAX_BYTES = 1 << 30
+SAMPLE_RATES = range(1000, 768_001)
+# Headers written before their length is known carry a size in this range; they promise nothing.
+UNKNOWN_SIZE = 0x7FFFF000
+_BLOCK_VALUES = 1 << 20
+_SHORTFALL = re.compile(r"^\s*(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
+
+
+class AudioError(ValueError):
+    """A clip that cannot be used. `reason` is one snake_case word; the text is "reason: detail naming the file"."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+    def __reduce__(self) -> tuple[type[AudioError], tuple[str, str]]:
+        return type(self), (self.reason, self.detail)
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Mono sound: `samples` float32 [N], nominally in [-1, 1], at `sample_rate` Hz."""
+
+    samples: np.ndarray
+    sample_rate: int
+
+    @property
+    def seconds(self) -> float:
+        """Duration in seconds."""
+        return len(self.samples) / self.sample_rate
+
+
+def mono(samples: np.ndarray) -> np.ndarray:
+    """Any of [N], [N, C], [C, N] averaged over channels to float32 [N]; the shorter axis holds the channels."""
+    values = np.asarray(samples, dtype=np.float32)
+    if values.ndim == 1:
+        return values
+    if values.ndim != 2:
+        raise ValueError(f"samples have {values.ndim} axes; one or two (time and channels) are expected")
+    return values.mean(axis=int(np.argmin(values.shape)), dtype=np.float32)
+
+
+def resample(clip: Clip, rate: int) -> Clip:
+    """`clip` at `rate` Hz (soxr, high quality); the clip itself where the rate is right already."""
+    if clip.sample_rate == rate:
+        return clip
+    import soxr
+
+    return Clip(soxr.resample(clip.samples, clip.sample_rate, rate).astype(np.float32, copy=False), rate)
+
+
+def windows(samples: np.ndarray, rate: int, seconds: float = 10.0) -> list[np.ndarray]:
+    """Consecutive windows of `seconds`, without overlap, that cover all of `samples` [N]; the last may be shorter.
+
+    Whoever averages over windows weights each by its length, so that a short rest does not count as a full window.
+    """
+    size = max(1, round(seconds * rate))
+    return [samples[start : start + size] for start in range(0, len(samples), size)]
+
+
+def pcm_hash(clip: Clip) -> str:
+    """SHA-256 of the decoded sound: "<rate> Hz mono float32" and the samples as little-endian float32.
+
+    Integer PCM decodes to exact fractions, so the same 16-bit sound has one hash in WAV, AIFF and FLAC. Another rate is
+    another sound. Lossy formats hash what the installed decoder makes of them.
+    """
+    total = hashlib.sha256(f"{clip.sample_rate} Hz mono float32\n".encode())
+    total.update((clip.samples + np.float32(0.0)).astype("<f4").tobytes())  # adding 0 turns -0.0 into 0.0
+    return total.hexdigest()
+
+
+def decode(uri: str, max_seconds: float = MAX_SECONDS) -> Clip:
+    """The clip at a local path or an fsspec URI (`s3://`, `file://`, `memory://` ...), mixed down to mono.
+
+    Raises AudioError: missing_file, is_a_directory, permission, not_a_file, unreadable, file_too_large, empty_file,
+    not_audio, unknown_length, unsupported_rate, audio_too_long, truncated_audio, no_samples, non_finite_samples,
+    too_short.
+    """
+    return decode_bytes(fetch(uri), shown(uri), max_seconds)
+
+
+def shown(uri: str) -> str:
+    """`uri` as it may appear in logs and tables: without user names, passwords and signed query strings."""
+    if "://" not in uri:
+        return uri
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def fetch(uri: str) -> bytes:
+    """The bytes at `uri`, at most MAX_BYTES of them. Raises AudioError where there are none to have."""
+    name = shown(uri)
+    try:
+        return _fetch_remote(uri, name) if "://" in uri else _fetch_local(uri)
+    except FileNotFoundError as error:
+        raise AudioError("missing_file", f"{name} does not exist") from error
+    except IsADirectoryError as error:
+        raise AudioError("is_a_directory", f"{name} is a folder, not a file") from error
+    except PermissionError as error:
+        raise AudioError("permission", f"{name} may not be read by this user") from error
+    except AudioError:
+        raise
+    except (OSError, ValueError, ImportError) as error:
+        # ValueError: a protocol that fsspec does not know, or a NUL in a path. ImportError: its package is missing.
+        raise AudioError("unreadable", f"{name} cannot be read ({type(error).__name__})") from error
+
+
+def _fetch_local(path: str) -> bytes:
+    if not path:
+        raise AudioError("missing_file", "the audio path is empty")
+    found = Path(path).expanduser()
+    status = found.stat()
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise AudioError("not_a_file", f"{path} is a device, pipe or socket")
+    _check_size(status.st_size, path)
+    return found.read_bytes()
+
+
+def _fetch_remote(uri: str, name: str) -> bytes:
+    import fsspec
+
+    files, path = fsspec.core.url_to_fs(uri)
+    if files.isdir(path):
+        raise IsADirectoryError(name)
+    _check_size(files.size(path) or 0, name)
+    return files.cat_file(path)
+
+
+def _check_size(size: int, name: str) -> None:
+    if size > MAX_BYTES:
+        raise AudioError("file_too_large", f"{name} has {size} bytes, more than {MAX_BYTES}")
+
+
+def decode_bytes(data: bytes, name: str, max_seconds: float = MAX_SECONDS) -> Clip:
+    """Decode a whole file held in memory; `name` is for the error texts. Raises AudioError as `decode` does."""
+    import soundfile
+
+    if not data:
+        raise AudioError("empty_file", f"{name} has no bytes")
+    _check_ogg_end(data, name)
+    try:
+        file = soundfile.SoundFile(io.BytesIO(data))
+    except soundfile.LibsndfileError as error:
+        detail = f"{name} ({len(data)} bytes) is not a sound file that can be decoded: {error.error_string}"
+        raise AudioError("not_audio", detail) from error
+    with file:
+        _check_header(file, name, max_seconds)
+        samples = _read_mono(file, name)
+        return _checked(Clip(samples, file.samplerate), name)
+
+
+def _check_header(file, name: str, max_seconds: float) -> None:
+    if file.frames == np.iinfo(np.int64).max:
+        raise AudioError("unknown_length", f"the header of {name} does not say how long it is: write the file anew")
+    if file.samplerate not in SAMPLE_RATES:
+        raise AudioError("unsupported_rate", f"{name} claims a sampling rate of {file.samplerate} Hz")
+    if file.frames > max_seconds * file.samplerate:
+        claimed = f"{file.frames / file.samplerate:.0f} s, more than the {max_seconds:.0f} s of `max_seconds`"
+        raise AudioError("audio_too_long", f"{name} lasts {claimed}")
+    for promised, found in _SHORTFALL.findall(file.extra_info):
+        if int(found) < int(promised) < UNKNOWN_SIZE:
+            raise AudioError("truncated_audio", f"{name} promises {promised} bytes of sound and holds {found}")
+
+
+def _read_mono(file, name: str) -> np.ndarray:
+    """All frames of `file`, averaged over channels block by block: a lying header costs no memory."""
+    import soundfile
+
+    blocks, done = [np.zeros(0, np.float32)], 0
+    while done < file.frames:
+        size = min(max(1, _BLOCK_VALUES // file.channels), file.frames - done)
+        try:
+            block = file.read(size, dtype="float32", always_2d=True)
+        except soundfile.LibsndfileError as error:
+            detail = f"{name} cannot be decoded beyond frame {done} of {file.frames}: {error.error_string}"
+            raise AudioError("truncated_audio", detail) from error
+        if not len(block):
+            break
+        blocks.append(block.mean(axis=1, dtype=np.float32))
+        done += len(block)
+    if done < file.frames:
+        raise AudioError("truncated_audio", f"{name} promises {file.frames} frames and holds {done}")
+    return np.concatenate(blocks)
+
+
+def _check_ogg_end(data: bytes, name: str) -> None:
+    """An Ogg stream ends with a whole page that is marked as the last; libsndfile reads 0 frames without one."""
+    if not data.startswith(b"OggS"):
+        return
+    last = data.rfind(b"OggS")
+    segments = data[last + 26] if last + 26 < len(data) else None
+    table = data[last + 27 : last + 27 + (segments or 0)]
+    whole = segments is not None and len(table) == segments and last + 27 + segments + sum(table) <= len(data)
+    if not (whole and data[last + 5] & 4):
+        raise AudioError("truncated_audio", f"{name} stops before the last page of its Ogg stream")
+
+
+def _checked(clip: Clip, name: str) -> Clip:
+    count = len(clip.samples)
+    if not count:
+        raise AudioError("no_samples", f"{name} is a sound file without samples")
+    if not np.isfinite(clip.samples).all():
+        raise AudioError("non_finite_samples", f"{name} holds NaN or infinite samples")
+    if count < FRAME_SECONDS * clip.sample_rate:
+        detail = f"{name} has {count} samples at {clip.sample_rate} Hz, less than one frame of {FRAME_SECONDS * 1e3:g} ms"
+        raise AudioError("too_short", detail)
+    return clip
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What decoding found out about one clip: its hash and length, or an error text."""
+
+    hash: str | None
+    seconds: float | None
+    error: str | None
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class ProbeAudio:
+    """Decode every clip once, in a process of its own, and write what identifies it.
+
+    `audio_hashes` and `audio_seconds` hold one entry per clip, None where the clip cannot be used; `audio_error` is None
+    or the reasons of the clips that failed ("reason: detail naming the file", joined by "; "). A row without clips has
+    the error `no_audio`. A decoder that crashes or passes `deadline_seconds` costs its clip (`decoder_crashed`,
+    `decoder_timeout`) and nothing else.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("audio_uris",)
+    writes: ClassVar[tuple[str, ...]] = ("audio_hashes", "audio_seconds", "audio_error")
+    version: ClassVar[int] = 1
+
+    max_seconds: float = MAX_SECONDS
+    deadline_seconds: float = execution_field(120.0)
+
+    def build(self) -> Callable[[Batch], Batch]:
+        """Start no process yet: the first clip does."""
+        from operators.decoder import DecoderProcess
+
+        decoder, memo = DecoderProcess(self.max_seconds, self.deadline_seconds), Memo()
+        return lambda batch: _probe_rows(batch["audio_uris"], memo, decoder.probe)
+
+
+def _probe_rows(rows: np.ndarray, memo: Memo, probe: Callable[[str], Probe]) -> Batch:
+    lists = [[] if uris is None else [str(uri) for uri in uris] for uris in rows]
+    flat = [uri for uris in lists for uri in uris]
+    found = iter(memo.get(flat, lambda missing: [probe(uri) for uri in missing]))
+    columns: Batch = {name: np.empty(len(rows), dtype=object) for name in ProbeAudio.writes}
+    for row, uris in enumerate(lists):
+        probes = [next(found) for _ in uris]
+        columns["audio_hashes"][row] = [p.hash for p in probes]
+        columns["audio_seconds"][row] = [p.seconds for p in probes]
+        errors = list(dict.fromkeys(p.error for p in probes if p.error))
+        columns["audio_error"][row] = "; ".join(errors) or (None if probes else "no_audio: the row names no clip")
+    return columns
