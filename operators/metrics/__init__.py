@@ -1,1 +1,1 @@
-"""The six metrics of ARIA-Rubrics, one file each."""
+"""The six metrics M1..M6 of ARIA-Rubrics, one file each: pure functions first, then the Spec that feeds them."""
