@@ -1,10 +1,11 @@
-"""From scored rows to the numbers of a table: ARIA per row, accuracy and means per model, reasons for what is missing.
+"""From scored rows to the numbers of a table: ARIA per row, accuracy and means per model, reasons for what is
+missing.
 
-ARIA-Rubrics, section 3 (ARIA = mean of M1..M6) and Table 1 (mean, standard deviation, accuracy); Table 6 (no-answer
-rate). *Our reading*: nothing that failed is left out in silence. A metric that is null makes that row's ARIA null and
-is counted beside every mean; an error or a missing answer counts as not right in `accuracy`, and the rate among the
-answered rows alone has its own name. The paper does not say which standard deviation it prints: ours is that of a
-sample (divided by n - 1), null for fewer than two values.
+ARIA-Rubrics, section 3 (ARIA = mean of M1..M6) and Table 1 (mean, standard deviation, accuracy); Table 6
+(no-answer rate). *Our reading*: nothing that failed is left out in silence. A metric that is null makes that
+row's ARIA null and is counted beside every mean; an error or a missing answer counts as not right in
+`accuracy`, and the rate among the answered rows alone has its own name. The paper does not say which standard
+deviation it prints: ours is that of a sample (divided by n - 1), null for fewer than two values.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ FAILURES = pa.schema(
 def finish_rows(table: pa.Table) -> pa.Table:
     """Add (or replace) `aria`, `correct` and `correct_paper`; the input is not changed.
 
-    `aria` in [0, 1] is the mean of the six metrics, null where any of them is. A metric value that is not finite
-    becomes null. `correct` compares the answer of the robust rule with the gold choice, `correct_paper` that of the
-    paper's rule: false for a valid item without an answer or without a response, null where the item itself cannot be
-    judged (`item_error`, or no gold choice).
+    `aria` in [0, 1] is the mean of the six metrics, null where any of them is. A metric value that is not
+    finite becomes null. `correct` compares the answer of the robust rule with the gold choice,
+    `correct_paper` that of the paper's rule: false for a valid item without an answer or without a response,
+    null where the item itself cannot be judged (`item_error`, or no gold choice).
 
     Raises ValueError naming the columns of the result schema that the table lacks.
     """
@@ -72,32 +73,38 @@ def finish_rows(table: pa.Table) -> pa.Table:
 def summarise(table: pa.Table) -> pa.Table:
     """One row per model, benchmark and group, in the schema SUMMARY, sorted; `table` as for `finish_rows`.
 
-    `group_kind` is "overall" (group "all") or "category". Counts are of rows: where an item has several trials, vote
-    first, or the intervals come out too narrow.
+    `group_kind` is "overall" (group "all") or "category". Counts are of rows: where an item has several
+    trials, vote first, or the intervals come out too narrow.
 
-    - `n_items` = `n_valid` + items that cannot be judged. `n_failed`: rows with an item, response or row error.
-    - `n_answered`, `n_no_answer`: valid items whose response has an answer, or has none. Valid items without any
-      response are in neither, but in `n_valid`.
-    - `accuracy` = n_correct / n_valid, with its Wilson 95% interval; `accuracy_answered` = n_correct / n_answered;
-      `no_answer_rate` = n_no_answer / (n_answered + n_no_answer), the share of responses (Table 7). Null where there
-      is nothing to divide by.
+    - `n_items` = `n_valid` + items that cannot be judged. `n_failed`: rows with an item, response or row
+      error.
+    - `n_answered`, `n_no_answer`: valid items whose response has an answer, or has none. Valid items without
+      any response are in neither, but in `n_valid`.
+    - `accuracy` = n_correct / n_valid, with its Wilson 95% interval; `accuracy_answered` = n_correct /
+      n_answered; `no_answer_rate` = n_no_answer / (n_answered + n_no_answer), the share of responses (Table
+      7). Null where there is nothing to divide by.
     - The same with `_paper` for the paper's extraction rule.
     - For every metric and ARIA: `_mean`, `_sd`, `_n_scored`, `_n_failed` (= n_items - n_scored).
     """
     rows = _counted(finish_rows(table))
     parts = [_summary_of(rows, "overall", pa.scalar("all", pa.string()))]
     parts.append(_summary_of(rows, "category", pc.fill_null(rows["category"], UNCATEGORISED)))
-    order = [("model", "ascending"), ("benchmark", "ascending"), ("group_kind", "descending"), ("group", "ascending")]
+    order = [
+        ("model", "ascending"),
+        ("benchmark", "ascending"),
+        ("group_kind", "descending"),
+        ("group", "ascending"),
+    ]
     return pa.concat_tables(parts).sort_by(order)
 
 
 def failure_reasons(table: pa.Table) -> pa.Table:
     """How often, per model, what went missing where and why; schema FAILURES, in the order of the stages.
 
-    `stage` is item, audio, response, row, answer (a response from which no answer was read) or the name of a metric;
-    `reason` is the part before the first colon; `example_item_id` is the least item id that shows it. A metric that is
-    null without a reason is `not_scored`, unless the row's own error already says why; an answer without one is
-    `no_answer`.
+    `stage` is item, audio, response, row, answer (a response from which no answer was read) or the name of a
+    metric; `reason` is the part before the first colon; `example_item_id` is the least item id that shows it.
+    A metric that is null without a reason is `not_scored`, unless the row's own error already says why; an
+    answer without one is `no_answer`.
     """
     table = _typed(table)
     usable = _all_null(table, "item_error", "response_error", "row_error")
@@ -112,12 +119,22 @@ def failure_reasons(table: pa.Table) -> pa.Table:
 
 def _by_reason(table: pa.Table, stage: str, missing: pa.ChunkedArray, reason: pa.ChunkedArray) -> pa.Table:
     rows = pa.table({"model": table["model"], "reason": reason, "item_id": table["item_id"]}).filter(missing)
-    short = pc.utf8_trim_whitespace(pc.replace_substring_regex(rows["reason"], pattern="(?s):.*", replacement=""))
+    short = pc.utf8_trim_whitespace(
+        pc.replace_substring_regex(rows["reason"], pattern="(?s):.*", replacement="")
+    )
     rows = _put(rows, "reason", pc.fill_null(short, "no_answer" if stage == "answer" else "not_scored"))
-    counts = rows.group_by(["model", "reason"], use_threads=False).aggregate([([], "count_all"), ("item_id", "min")])
+    counts = rows.group_by(["model", "reason"], use_threads=False).aggregate(
+        [([], "count_all"), ("item_id", "min")]
+    )
     counts = counts.sort_by([("model", "ascending"), ("count_all", "descending"), ("reason", "ascending")])
     return pa.table(
-        [counts["model"], pa.repeat(stage, len(counts)), counts["reason"], counts["count_all"], counts["item_id_min"]],
+        [
+            counts["model"],
+            pa.repeat(stage, len(counts)),
+            counts["reason"],
+            counts["count_all"],
+            counts["item_id_min"],
+        ],
         schema=FAILURES,
     )
 
@@ -163,7 +180,9 @@ def _summary_of(rows: pa.Table, kind: str, group: pa.Scalar | pa.ChunkedArray) -
 
 def _rates(counts: dict[str, pa.ChunkedArray], suffix: str) -> dict[str, pa.Array]:
     valid = counts["n_valid"].to_numpy()
-    answered, silent, right = (counts[f"{name}{suffix}"].to_numpy() for name in ("n_answered", "n_no_answer", "n_correct"))
+    answered, silent, right = (
+        counts[f"{name}{suffix}"].to_numpy() for name in ("n_answered", "n_no_answer", "n_correct")
+    )
     bounds = np.array([wilson_interval(k, n) for k, n in zip(right, valid, strict=True)]).reshape(-1, 2)
     return {
         f"accuracy{suffix}": _divide(right, valid),
@@ -181,7 +200,9 @@ def _divide(part: np.ndarray, whole: np.ndarray) -> pa.Array:
 
 def _correct(table: pa.Table, answer: str) -> pa.ChunkedArray:
     judged = pc.and_(pc.is_null(table["item_error"]), pc.is_valid(table["gold_index"]))
-    right = pc.and_(_has_answer(table, answer), pc.fill_null(pc.equal(table[answer], table["gold_index"]), False))
+    right = pc.and_(
+        _has_answer(table, answer), pc.fill_null(pc.equal(table[answer], table["gold_index"]), False)
+    )
     return pc.if_else(judged, right, pa.scalar(None, pa.bool_()))
 
 
@@ -207,9 +228,15 @@ def _put(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
 
 
 def _typed(table: pa.Table) -> pa.Table:
-    """`table` with the declared type for each column that is read here, so that a column of nulls computes."""
+    """`table` with the declared type for each column read here, so that a column of nulls computes."""
     needed = ["item_id", "model", "benchmark", "category", "gold_index", *_ERRORS.values()]
-    needed += ["answer_index", "answer_reason", "answer_index_paper", *METRICS, *(f"{name}_reason" for name in METRICS)]
+    needed += [
+        "answer_index",
+        "answer_reason",
+        "answer_index_paper",
+        *METRICS,
+        *(f"{name}_reason" for name in METRICS),
+    ]
     missing = [name for name in needed if name not in table.column_names]
     if missing:
         raise ValueError(f"a result table needs the columns {missing}; it has {table.column_names}")

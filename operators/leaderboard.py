@@ -1,8 +1,9 @@
 """The summary of a run as a table to read: ARIA-Rubrics Table 1 with the counts that a mean needs beside it.
 
-One block per benchmark, the best model by ARIA first. In a terminal the best value of a column is bold; wherever
-there is no colour (a file, a pipe) it carries a star instead, and plain ASCII is used if the output cannot encode more.
-Model names and reasons are untrusted text: they are never read as markup, and what cannot be printed is spelled out.
+One block per benchmark, the best model by ARIA first. In a terminal the best value of a column is bold;
+wherever there is no colour (a file, a pipe) it carries a star instead, and plain ASCII is used if the output
+cannot encode more. Model names and reasons are untrusted text: they are never read as markup, and what cannot
+be printed is spelled out.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ def render(summary: pa.Table, failures: pa.Table | None = None) -> Leaderboard:
 
 
 def show(summary: pa.Table, failures: pa.Table | None = None, file: TextIO | None = None) -> None:
-    """Print `render(summary, failures)` to `file` (standard output by default), 100 columns wide where that is no
-    terminal: rich would otherwise take a pipe to be 80 columns wide and cut the table."""
+    """Print `render(summary, failures)` to `file` (standard output by default), 100 columns wide where that
+    is no terminal: rich would otherwise take a pipe to be 80 columns wide and cut the table."""
     console = Console(file=file, highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, MIN_WIDTH)
@@ -78,14 +79,23 @@ def to_markdown(summary: pa.Table) -> str:
     parts = []
     for benchmark, rows in _blocks(summary):
         best = _best(rows)
-        heads = ["Model", *(f"M{i}" for i in range(1, 7)), "ARIA", "Acc % of all", "Acc % of answered", "No answer %"]
+        heads = [
+            "Model",
+            *(f"M{i}" for i in range(1, 7)),
+            "ARIA",
+            "Acc % of all",
+            "Acc % of answered",
+            "No answer %",
+        ]
         lines = [f"**{_markdown(benchmark)}**: {_items(rows)}", "", _row([*heads, "n_scored", "n_failed"])]
         lines.append(_row(["---", *["---:"] * (len(heads) + 1)]))
         for row in rows:
             cells = [_markdown(row["model"])]
             for column in _shown():
                 first, second = _cell(row, column, "±")
-                first = f"**{first}**" if row[_value(column)] == best.get(column) and first != ABSENT else first
+                first = (
+                    f"**{first}**" if row[_value(column)] == best.get(column) and first != ABSENT else first
+                )
                 second = f"({second})" if "/" in second else second
                 cells.append(f"{first} {second}".strip())
             lines.append(_row([*cells, str(row["aria_n_scored"]), str(row["aria_n_failed"])]))
@@ -94,10 +104,12 @@ def to_markdown(summary: pa.Table) -> str:
 
 
 def printable(text: str | None, encoding: str = "utf-8") -> str:
-    """`text` on one line, without control characters and within `encoding`; what is taken out is spelled `\\x1b`."""
+    r"""`text` on one line and within `encoding`; a control character is spelled out, as in `\x1b`."""
     if text is None:
         return ABSENT
-    safe = "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+    safe = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
+    )
     safe = safe if len(safe) <= MAX_NAME else safe[: MAX_NAME - 3] + "..."
     return safe.encode(encoding, errors="backslashreplace").decode(encoding)
 
@@ -125,7 +137,7 @@ def _value(column: str) -> str:
 
 
 def _best(rows: list[dict]) -> dict[str, float]:
-    """The best value per column, for columns in which models can differ: one model alone is not the best of anything."""
+    """The best value of each column in which models differ: one alone is not the best of anything."""
     best = {}
     for column in _shown():
         values = [row[_value(column)] for row in rows if row[_value(column)] is not None]
@@ -139,7 +151,9 @@ def _cell(row: dict, column: str, sign: str, digits: int = 3) -> tuple[str, str]
     value = row[_value(column)]
     if column in MEASURES:
         spread = row[f"{column}_sd"]
-        return (ABSENT if value is None else f"{value:.{digits}f}"), ("" if spread is None else f"{sign}{spread:.{digits}f}")
+        return (ABSENT if value is None else f"{value:.{digits}f}"), (
+            "" if spread is None else f"{sign}{spread:.{digits}f}"
+        )
     whole = {"accuracy": "n_valid", "accuracy_answered": "n_answered"}.get(column)
     share = f"{row['n_correct']}/{row[whole]}" if whole else ""
     return (ABSENT if value is None else f"{100 * value:.1f}"), share
@@ -158,7 +172,9 @@ def _block(rows: list[dict], options: ConsoleOptions, starred: bool) -> Table:
         for column in _shown():
             first, second = _cell(row, column, sign, digits=2 if narrow else 3)
             wins = column in best and row[_value(column)] == best[column]
-            text = Text().append(f"{first}*" if wins and starred else first, style="bold green" if wins else None)
+            text = Text().append(
+                f"{first}*" if wins and starred else first, style="bold green" if wins else None
+            )
             cells.append(text.append(f"\n{second}", style="dim"))
         cells.append(Text(f"{row['aria_n_scored']}\n{row['aria_n_failed']}"))
         table.add_row(*cells)
@@ -184,7 +200,7 @@ def _failure_lines(failures: pa.Table, encoding: str) -> Group:
 
 
 def _kinds_of_failure(failures: pa.Table) -> list[tuple[tuple, list[str]]]:
-    """Most frequent first; what befell several metrics alike (no response, so none of the six) is one line."""
+    """Most frequent first; what befell several metrics alike (no response: none of the six) is one line."""
     kinds: dict[tuple, list[str]] = {}
     for row in failures.to_pylist():
         stage = row["stage"].split("_")[0] if row["stage"] in METRICS else row["stage"]
@@ -197,6 +213,6 @@ def _row(cells: list[str]) -> str:
 
 
 def _markdown(text: str | None) -> str:
-    """Untrusted text in a table cell: every character that Markdown or HTML could read as an instruction is escaped."""
+    """Untrusted text for a table cell, with all that Markdown or HTML would take for markup escaped."""
     safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return "".join(f"\\{char}" if char in "\\`*_{}[]()#|!~$" else char for char in safe)

@@ -1,15 +1,210 @@
-"""Statistics of a comparison: intervals of a proportion."""
+"""Statistics of the three papers: intervals of proportions, paired comparisons, agreement between benchmarks.
+
+MUGEN Table 2 (Wald intervals); counterfactual audits, appendix D.1 (Wilson intervals, paired bootstrap over
+items); ARIA-Rubrics section 4, "Dataset-independent analysis" and "Component's metrics' correlation" (two-way
+ANOVA, Kendall's W, ICC(2,1), Pearson correlations). All are pure functions of numbers; a NaN among the inputs
+is refused with a ValueError, since leaving observations out is a decision of the caller. Where a statistic
+does not exist (no observations, no variance) the result is NaN, without a warning, so that one empty group
+does not end a report.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+class PairedDifference(NamedTuple):
+    """Mean of a - b, its percentile interval, two-sided p-value, number of pairs and of clusters."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+    n: int
+    n_clusters: int
+
+
+class VarianceShares(NamedTuple):
+    """Shares of the total sum of squares; they add up to 1."""
+
+    model: float
+    dataset: float
+    residual: float
+
+
+def wald_interval(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """p +- z * sqrt(p (1 - p) / n) for p = k / n, the interval of MUGEN Table 2; (nan, nan) where n is 0.
+
+    Not clipped to [0, 1]: half its width is the number that the paper prints, also for p near 0. It has no
+    width at all for p = 0 or 1, which is why `wilson_interval` is what this project reports by itself.
+    """
+    _check_counts(k, n)
+    if n == 0:
+        return math.nan, math.nan
+    from scipy.special import ndtri
+
+    p = k / n
+    half = float(ndtri(0.5 + level / 2)) * math.sqrt(p * (1 - p) / n)
+    return p - half, p + half
 
 
 def wilson_interval(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson score interval of a proportion k / n, inside [0, 1]; (nan, nan) where n is 0."""
+    """Wilson score interval of k / n (scipy's, uncorrected), inside [0, 1]; (nan, nan) where n is 0."""
+    _check_counts(k, n)
     if n == 0:
         return math.nan, math.nan
     from scipy.stats import binomtest
 
     interval = binomtest(int(k), int(n)).proportion_ci(level, method="wilson")
     return float(interval.low), float(interval.high)
+
+
+def paired_bootstrap(
+    a: ArrayLike,
+    b: ArrayLike,
+    cluster: Sequence[Hashable] | np.ndarray | None = None,
+    *,
+    n_resamples: int = 10_000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> PairedDifference:
+    """Mean difference of paired values (scores, or 0/1 for right and wrong), bootstrapped.
+
+    a, b: [n], row i of both about the same case. `cluster`: [n] labels; rows of one cluster (the two branches
+    of a counterfactual item, the trials of a question) are drawn together, and a resample's mean is weighted
+    by their number. *Our reading* of the p-value, which the papers do not define: twice the smaller share of
+    resamples on one side of zero (ties count on both), with one added to numerator and denominator so that it
+    is never 0; at most 1.
+
+    Raises ValueError for other lengths, NaN, or fewer than two clusters.
+    """
+    from scipy.stats import bootstrap
+
+    difference = _vector(a, "a") - _vector(b, "b", len(np.asarray(a)))
+    labels = np.arange(len(difference)) if cluster is None else _codes(cluster, len(difference))
+    sizes = np.bincount(labels)
+    if len(sizes) < 2:
+        raise ValueError(f"a bootstrap needs at least 2 clusters to draw from, got {len(sizes)}")
+    result = bootstrap(
+        (np.bincount(labels, weights=difference), sizes.astype(float)),
+        lambda total, size, axis: total.sum(axis=axis) / size.sum(axis=axis),
+        n_resamples=n_resamples,
+        batch=max(1, 2_000_000 // len(sizes)),
+        paired=True,
+        vectorized=True,
+        confidence_level=level,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    )
+    drawn = result.bootstrap_distribution
+    tail = min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
+    p = min(1.0, 2 * (tail + 1) / (n_resamples + 1))
+    low, high = (float(bound) for bound in result.confidence_interval)
+    return PairedDifference(float(difference.mean()), low, high, p, len(difference), len(sizes))
+
+
+def kendalls_w(scores: ArrayLike) -> float:
+    """Kendall's coefficient of concordance in [0, 1], corrected for ties.
+
+    scores: [raters, items], at least 2 x 2; only their order within a rater matters. For m raters, n items
+    and rank sums R: W = 12 * sum (R - mean R)^2 / (m^2 (n^3 - n) - m * sum over groups of t equal values (t^3
+    - t)). NaN where every rater ties all items.
+    """
+    from scipy.stats import rankdata
+
+    scores = _matrix(scores, "scores [raters, items]")
+    m, n = scores.shape
+    ranks = rankdata(scores, axis=1).sum(axis=0)
+    ties = sum(float((t**3 - t).sum()) for t in (np.unique(row, return_counts=True)[1] for row in scores))
+    return _ratio(12 * float(((ranks - ranks.mean()) ** 2).sum()), m**2 * (n**3 - n) - m * ties)
+
+
+def icc_2_1(scores: ArrayLike) -> float:
+    """Intraclass correlation ICC(2,1): two-way random effects, absolute agreement, a single rater. At most 1.
+
+    scores: [items, raters], at least 2 x 2 (in ARIA-Rubrics: [models, benchmarks]). With the mean squares of
+    rows, columns and error: (MSR - MSE) / (MSR + (k - 1) MSE + k (MSC - MSE) / n). NaN where all scores are
+    equal.
+    """
+    scores = _matrix(scores, "scores [items, raters]")
+    n, k = scores.shape
+    rows, columns, error = _sums_of_squares(scores)
+    msr, msc, mse = rows / (n - 1), columns / (k - 1), error / ((n - 1) * (k - 1))
+    return _ratio(msr - mse, msr + (k - 1) * mse + k * (msc - mse) / n)
+
+
+def eta_squared(table: ArrayLike) -> VarianceShares:
+    """Two-way ANOVA without replication: the shares of variance due to model, to dataset, and to neither.
+
+    table: [models, datasets] of mean scores, at least 2 x 2. NaN where all entries are equal.
+    """
+    parts = _sums_of_squares(_matrix(table, "table [models, datasets]"))
+    return VarianceShares(*(_ratio(part, sum(parts)) for part in parts))
+
+
+def pearson_matrix(columns: ArrayLike) -> np.ndarray:
+    """Pearson correlations [k, k] between the columns of [observations, k]; NaN against a constant column."""
+    columns = _matrix(columns, "columns [observations, variables]")
+    centred = columns - columns.mean(axis=0)
+    # What is left of a constant column after centring is rounding error, not variance.
+    centred[:, np.ptp(columns, axis=0) == 0] = np.nan
+    scaled = centred / np.sqrt((centred**2).sum(axis=0))
+    return np.clip(scaled.T @ scaled, -1.0, 1.0)
+
+
+def _sums_of_squares(table: np.ndarray) -> tuple[float, float, float]:
+    """Between rows, between columns, and the remainder."""
+    n, k = table.shape
+    if np.ptp(table) == 0:
+        return 0.0, 0.0, 0.0
+    by_row = table.mean(axis=1, keepdims=True) - table.mean()
+    by_column = table.mean(axis=0, keepdims=True) - table.mean()
+    rest = table - table.mean() - by_row - by_column
+    return k * float((by_row**2).sum()), n * float((by_column**2).sum()), float((rest**2).sum())
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else math.nan
+
+
+def _check_counts(k: int, n: int) -> None:
+    if n < 0 or not 0 <= k <= n or k != int(k) or n != int(n):
+        raise ValueError(f"expected whole numbers 0 <= k <= n, got k={k} of n={n}")
+
+
+def _codes(cluster: Sequence[Hashable] | np.ndarray, n: int) -> np.ndarray:
+    """Labels of any hashable type as 0, 1, ... by first appearance, so that a seed fixes the result."""
+    if len(cluster) != n:
+        raise ValueError(f"{len(cluster)} cluster labels for {n} pairs")
+    seen: dict[Hashable, int] = {}
+    return np.array([seen.setdefault(label, len(seen)) for label in cluster], dtype=np.int64)
+
+
+def _vector(values: ArrayLike, name: str, length: int | None = None) -> np.ndarray:
+    vector = np.asarray(values, dtype=np.float64)
+    if vector.ndim != 1 or (length is not None and len(vector) != length):
+        raise ValueError(
+            f"{name} has shape {vector.shape}; expected one value per pair, as many in b as in a"
+        )
+    return _finite(vector, name)
+
+
+def _matrix(values: ArrayLike, name: str) -> np.ndarray:
+    matrix = np.asarray(values, dtype=np.float64)
+    if matrix.ndim != 2 or min(matrix.shape) < 2:
+        raise ValueError(f"{name} has shape {matrix.shape}; expected two dimensions of at least 2")
+    return _finite(matrix, name)
+
+
+def _finite(array: np.ndarray, name: str) -> np.ndarray:
+    bad = array.size - np.count_nonzero(np.isfinite(array))
+    if bad:
+        raise ValueError(
+            f"{name} holds {bad} values that are not finite; leave those cases out, and count them, first"
+        )
+    return array
