@@ -1,0 +1,92 @@
+"""Every option of every group composes and builds; wrong keys and types are named with what is allowed."""
+
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+
+from operators.fingerprint import canonical
+from operators.schema import METRICS
+from operators.weights import WeightsError
+from pipelines.config import CONF, ConfigError, build, plain, register
+from tests.pipelines.cli import aria_eval
+
+NEEDS = {("benchmark", "manifest"): ["benchmark.path=q.jsonl"], ("model", "recorded"): ["model.path=r.jsonl"]}
+
+
+def options():
+    for folder in sorted(path for path in CONF.rglob("*") if path.is_dir()):
+        for file in sorted(folder.glob("*.yaml")):
+            yield folder.relative_to(CONF).as_posix(), file.stem
+
+
+def composed(*overrides):
+    register()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose("aria_eval", overrides=list(overrides))
+
+
+@pytest.mark.parametrize(("group", "option"), list(options()))
+def test_every_option_composes_and_builds_without_weights(group, option):
+    prefix = "+" if group == "cluster" else ""
+    settings = plain(composed(f"{prefix}{group}={option}", *NEEDS.get((group, option), [])))
+    for name in ("model", "benchmark"):
+        assert build(getattr(settings, name), name) is not None
+    for number, metric in enumerate(METRICS, start=1):
+        spec = build(getattr(settings.scorers, f"m{number}"), f"scorers.m{number}")
+        assert spec.writes[0] == metric
+        try:
+            canonical(spec)
+        except WeightsError as error:
+            assert "revision" in str(error), "the one thing a hub backbone may lack, and it says so"
+
+
+def test_leaving_the_cluster_out_runs_on_this_machine():
+    assert plain(composed()).cluster.name == "local"
+    assert plain(composed("+cluster=a6000x4")).cluster.num_gpus == 4
+
+
+def test_nothing_of_execution_reaches_a_fingerprint():
+    cluster = {f.stem for f in Path(CONF / "cluster").glob("*.yaml")}
+    assert cluster, "there is a cluster to try"
+    for name in cluster:
+        local, remote = plain(composed()), plain(composed(f"+cluster={name}", "store.root=elsewhere"))
+        for number in range(1, 7):
+            specs = [build(getattr(s.scorers, f"m{number}"), "m") for s in (local, remote)]
+            assert canonical(specs[0]) == canonical(specs[1])
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("modle=cascade", ["'modle'", "did you mean 'model'", "benchmark"]),
+        ("+modle=cascade", ["'modle'", "did you mean 'model'"]),
+        ("model=cascde", ["cascde", "recorded"]),
+        ("cluster.m3.actor=2", ["cluster.m3.actor", "did you mean 'actors'", "batch_size"]),
+        ("+cluster.m3.actor=2", ["cluster.m3.actor", "actors"]),
+        ("cluster.m3.actors=two", ["cluster.m3.actors", "two", "Integer"]),
+        ("dry_run=perhaps", ["dry_run", "perhaps", "bool"]),
+        ("max_failure_rate=high", ["max_failure_rate", "high"]),
+        ("+scorers.m5.granularty=whole", ["scorers.m5.granularty", "did you mean 'granularity'"]),
+        ("scorers.m5.granularity=wholly", ["scorers.m5.granularity", "wholly", "whole"]),
+        ("benchmark=manifest", ["benchmark.path"]),
+    ],
+)
+def test_a_wrong_key_or_value_is_named_with_what_is_allowed(tmp_path, override, said):
+    run = aria_eval(tmp_path, override, "dry_run=true")
+    assert run.returncode == 1
+    assert "Traceback" not in run.stderr
+    for words in said:
+        assert words in run.stderr
+
+
+def test_help_shows_groups_fields_and_examples(tmp_path):
+    run = aria_eval(tmp_path, "--help")
+    assert run.returncode == 0
+    for words in ("benchmark=manifest", "cascade", "max_failure_rate", "+cluster=NAME"):
+        assert words in run.stdout
+
+
+def test_an_unknown_field_of_a_group_is_refused_when_built():
+    with pytest.raises(ConfigError, match="unknown config key 'scorers.m5.limit'"):
+        build({"_target_": "operators.metrics.reasoning_progress.ReasoningProgress", "limit": 3}, "scorers.m5")

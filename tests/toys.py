@@ -1,0 +1,83 @@
+"""Toy Specs: real steps of the pipeline, small enough to know their results by heart. No weights."""
+
+import json
+from typing import ClassVar
+
+import numpy as np
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from operators.schema import METRICS
+
+STRICT = ConfigDict(extra="forbid")
+
+
+def _writes(metric):
+    return (metric, f"{metric}_reason", f"{metric}_details")
+
+
+def _results(metric, values, reasons):
+    columns = [np.array(values, dtype=float), np.array(reasons, dtype=object)]
+    details = np.array([json.dumps({"toy": True})] * len(values), dtype=object)
+    return dict(zip(_writes(metric), (*columns, details), strict=True))
+
+
+class Words:
+    """Words of the reasoning slot / scale; a reasoning of "unscorable" gets a reason, one of "crash" raises."""
+
+    reads: ClassVar[tuple[str, ...]] = ("reasoning",)
+    version: ClassVar[int] = 1
+
+    def build(self):
+        metric, scale = self.writes[0], self.scale
+
+        def op(batch):
+            texts = batch["reasoning"]
+            if "crash" in texts:
+                raise ValueError("crash")
+            bad = [text == "unscorable" for text in texts]
+            values = [
+                np.nan if b else min(1.0, len(t.split()) / scale) for t, b in zip(texts, bad, strict=True)
+            ]
+            return _results(metric, values, ["toy_reason" if b else None for b in bad])
+
+        return op
+
+
+@dataclass(frozen=True, config=STRICT)
+class M1(Words):
+    """Reads the clips too, so that a clip that cannot be heard blocks it."""
+
+    reads: ClassVar[tuple[str, ...]] = ("reasoning", "audio_uris", "audio_hashes")
+    writes: ClassVar[tuple[str, ...]] = _writes(METRICS[0])
+    scale: float = 100.0
+
+
+@dataclass(frozen=True, config=STRICT)
+class M2(Words):
+    writes: ClassVar[tuple[str, ...]] = _writes(METRICS[1])
+    scale: float = 100.0
+
+
+@dataclass(frozen=True, config=STRICT)
+class M3(Words):
+    writes: ClassVar[tuple[str, ...]] = _writes(METRICS[2])
+    scale: float = 100.0
+
+
+@dataclass(frozen=True, config=STRICT)
+class M4(Words):
+    writes: ClassVar[tuple[str, ...]] = _writes(METRICS[3])
+    scale: float = 100.0
+
+
+@dataclass(frozen=True, config=STRICT)
+class M5(Words):
+    writes: ClassVar[tuple[str, ...]] = _writes(METRICS[4])
+    scale: float = 100.0
+
+
+@dataclass(frozen=True, config=STRICT)
+class M6(Words):
+    writes: ClassVar[tuple[str, ...]] = _writes(METRICS[5])
+    scale: float = 100.0
