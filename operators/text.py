@@ -3,15 +3,62 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
+
+import numpy as np
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# A full stop before a lower-case letter is an abbreviation more often than an end ("approx. two seconds").
+_SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])[\"')\]\u201d\u2019]*\s+(?=[^\sa-z])|\s*[\r\n]+\s*")
+_ENUMERATOR = re.compile(r"\W*\w{0,2}\W*")
+# Tags are short and stay on their line; a longer bracket is content.
+_TAG = re.compile(r"\[[^\[\]\n]{0,40}\]")
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 
 
 def encodable(text: str) -> str:
-    """`text` with each lone surrogate replaced by U+FFFD: legal in a Python string, but no tokenizer takes it."""
+    """`text` with U+FFFD for each lone surrogate, which a Python string may hold but no tokenizer takes."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def is_absent(text: str | None) -> bool:
-    """Whether a slot's text counts as absent: missing, empty, or nothing but white space and control characters."""
+    """Whether a slot counts as absent: missing, empty, or nothing but white space and control characters."""
     return text is None or not any(character.isprintable() and not character.isspace() for character in text)
+
+
+def sentences(text: str) -> list[str]:
+    """`text` cut at the ends of sentences and at line breaks, white space trimmed, in order, nothing lost.
+
+    A piece of at most two letters or digits ("B.", "1.", "-") is an enumerator and stays with what follows
+    it, so that the answer "B. Dog barking" is one sentence.
+    """
+    pieces, held = [], ""
+    for piece in _SENTENCE_END.split(text):
+        piece = f"{held} {piece.strip()}".strip()
+        held = ""
+        if _ENUMERATOR.fullmatch(piece):
+            held = piece
+        else:
+            pieces.append(piece)
+    if held:
+        pieces[-1:] = [f"{pieces[-1]} {held}"] if pieces else [held]
+    return pieces
+
+
+def at_most(pieces: list[str], limit: int) -> list[str]:
+    """`pieces` joined into at most `limit` runs of neighbours of nearly equal number; nothing is dropped."""
+    if limit < 1:
+        raise ValueError(f"at least one piece must remain, not {limit}")
+    if len(pieces) <= limit:
+        return pieces
+    bounds = np.linspace(0, len(pieces), limit + 1).astype(int)
+    return [" ".join(pieces[start:stop]) for start, stop in pairwise(bounds)]
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words of `text` in order: runs of letters of any script, no [tags], no possessive 's."""
+    plain = _TAG.sub(" ", text).lower().replace("\u2019", "'")
+    return [word.removesuffix("'s") if word not in _NOT_POSSESSIVE else word for word in _WORD.findall(plain)]
+
+
+_NOT_POSSESSIVE = frozenset({"he's", "it's", "she's"})

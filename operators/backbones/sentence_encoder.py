@@ -1,7 +1,7 @@
 """Sentence embeddings: one unit vector per text.
 
-The checkpoint itself says how token vectors become a sentence vector (its `modules.json`), so any sentence-transformers
-folder works: all-mpnet-base-v2 (Song et al., 2020), all-MiniLM-L6-v2, or your own.
+The checkpoint itself says how token vectors become a sentence vector (its `modules.json`), so any
+sentence-transformers folder works: all-mpnet-base-v2 (Song et al., 2020), all-MiniLM-L6-v2, or your own.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class SentenceEncoder:
         )
         positions = getattr(model[0].auto_model.config, "max_position_embeddings", None)
         if positions is not None and not 3 <= self.max_tokens <= positions:
-            raise ValueError(f"{self.weights.source}: max_tokens must be in 3..{positions}, not {self.max_tokens}")
+            name = self.weights.source
+            raise ValueError(f"{name}: max_tokens must be in 3..{positions}, not {self.max_tokens}")
         if not len(model.tokenizer):
             raise ValueError(f"{self.weights.source}: the tokenizer is empty; its files are missing")
         model.max_seq_length = self.max_tokens
@@ -62,10 +63,11 @@ class LoadedSentenceEncoder:
         self.dimension = int(model.get_embedding_dimension())
 
     def encode(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Embeddings [N, D] float32 of unit length, and per text whether it was cut at `max_tokens` ([N] bool).
+        """Embeddings [N, D] float32 of unit length, and per text whether it was cut at `max_tokens` ([N]
+        bool).
 
-        An empty text gets the embedding of its special tokens: callers that mean "absent" must say so themselves.
-        Lone surrogates are read as U+FFFD.
+        An empty text gets the embedding of its special tokens: callers that mean "absent" must say so
+        themselves. Lone surrogates are read as U+FFFD.
         """
         clean = [encodable(text) for text in texts]
         lengths = self._lengths(clean)
@@ -84,5 +86,6 @@ class LoadedSentenceEncoder:
         """Tokens of each text before any cut, special tokens included."""
         if not texts:
             return np.zeros(0, dtype=np.int64)
-        ids = self._model.tokenizer(texts, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
-        return np.asarray([len(row) for row in ids], dtype=np.int64)
+        tokenizer = self._model.tokenizer
+        encoded = tokenizer(texts, truncation=False, return_attention_mask=False, verbose=False)
+        return np.asarray([len(row) for row in encoded["input_ids"]], dtype=np.int64)
