@@ -6,6 +6,7 @@ hub; nothing here unpickles.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import re
@@ -84,6 +85,15 @@ class Weights:
                 f"weights {self.source!r} are not in the hub's cache and could not be fetched ({type(error).__name__}). "
                 "Fetch them where there is network, give a local folder as `source`, or use scorers=offline"
             ) from error
+
+
+def require(value: Any) -> None:
+    """Find (or fetch) all weights that a Spec names, before any worker starts. Raises WeightsError."""
+    if isinstance(value, Weights):
+        value.folder()
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            require(getattr(value, field.name))
 
 
 def _in_package(name: str, version: str, path: str) -> Path:

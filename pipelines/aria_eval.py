@@ -24,6 +24,7 @@ from operators.extraction import Extract
 from operators.lalms.recorded import Recorded, RecordedResponses
 from operators.leaderboard import show
 from operators.store import Store
+from operators.weights import require
 from pipelines import plan
 from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
@@ -45,6 +46,8 @@ def main(config: DictConfig) -> None:
         plan.show(stages(settings, model, scorers, items, recorded), settings.cluster, settings.store.root, Console())
         return
 
+    for spec in (model, *scorers.values()):
+        require(spec)
     store, journal = Store(settings.store.root), Journal()
     with session(settings.cluster):
         clips = probe_audio(items, settings.cluster, journal)

@@ -87,16 +87,18 @@ def session(cluster: object) -> Iterator[None]:
     """A Ray session for one run: a small local one, or the cluster at `cluster.address`."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Ray Data's own way of starting actors makes Ray's core print an error line per pool, about nothing of ours.
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     import ray
 
-    logging.getLogger("ray").setLevel(logging.WARNING)
     local = {} if cluster.address else {
         "num_cpus": cluster.num_cpus,
         "num_gpus": cluster.num_gpus,
         "object_store_memory": max(cluster.object_store_mb, 100) * 2**20,
         "include_dashboard": False,
     }
-    ray.init(address=cluster.address or "local", log_to_driver=False, logging_level="WARNING", **local)
+    with _without_native_chatter():
+        ray.init(address=cluster.address or "local", log_to_driver=False, logging_level=logging.ERROR, **local)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False  # Ray shows one bar per operator; a run shows one per phase
     context.max_errored_blocks = 0  # an exception in a stage stops the run: nothing is dropped silently
@@ -105,6 +107,19 @@ def session(cluster: object) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _without_native_chatter() -> Iterator[None]:
+    """Silence what native code prints to standard error while Ray starts; failures come as exceptions."""
+    saved = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
 
 
 def run(stages: list[Stage], table: pa.Table, title: str, together: str | None = None) -> Iterator[pa.Table]:

@@ -40,3 +40,11 @@ def test_a_folder_is_known_by_its_content_not_by_its_path(tmp_path):
     assert one.identity() == two.identity()
     (tmp_path / "two" / "config.json").write_text('{"layers": 2}')
     assert one.identity() != two.identity()
+
+
+def test_weights_deep_in_a_spec_are_required_before_a_run():
+    from operators.weights import require
+    from tests.operators.test_fingerprint import Scorer
+
+    with pytest.raises(WeightsError, match="no-such-weights"):
+        require(Scorer(Weights("package:no-such-weights==1.0/model")))
