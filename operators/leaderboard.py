@@ -25,6 +25,7 @@ MIN_WIDTH = 100
 MAX_NAME = 80
 MAX_REASONS = 20
 ABSENT = "-"
+NOTHING = "No rows to show."
 _LOWER_IS_BETTER = {"no_answer_rate"}
 _HEADERS = {
     "accuracy": "Acc %\nof all",
@@ -48,7 +49,7 @@ class Leaderboard:
             yield Text(f"{printable(benchmark, options.encoding)}: {_items(rows)}", style="bold")
             yield _block(rows, options, starred)
         if not self.blocks:
-            yield Text("No rows to show.")
+            yield Text(NOTHING)
             return
         best = "* best of its column. " if starred and any(len(rows) > 1 for _, rows in self.blocks) else ""
         yield Text(best + _KEY.format(sd="+-" if options.ascii_only else "±"), style="dim")
@@ -100,7 +101,7 @@ def to_markdown(summary: pa.Table) -> str:
                 cells.append(f"{first} {second}".strip())
             lines.append(_row([*cells, str(row["aria_n_scored"]), str(row["aria_n_failed"])]))
         parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts or [NOTHING]) + "\n"
 
 
 def printable(text: str | None, encoding: str = "utf-8") -> str:
@@ -183,7 +184,8 @@ def _block(rows: list[dict], options: ConsoleOptions, starred: bool) -> Table:
 
 def _items(rows: list[dict]) -> str:
     counts = sorted({row["n_items"] for row in rows})
-    return f"{counts[0]} items" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} items"
+    span = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{span} item" + ("" if counts == [1] else "s")
 
 
 def _failure_lines(failures: pa.Table, encoding: str) -> Group:

@@ -1,0 +1,155 @@
+"""The table as people meet it: in a terminal, in a file, in a narrow window, in Markdown, with hostile names in it."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from operators.aggregate import failure_reasons, summarise
+from operators.leaderboard import printable, render, show, to_markdown
+from operators.schema import METRICS
+from tests.operators.test_aggregate import NO_SCORE, results
+
+
+def scored(model: str, value: float, **more: object) -> dict:
+    return {"model": model, **dict.fromkeys(METRICS, value), **more}
+
+
+@pytest.fixture
+def table() -> pa.Table:
+    return results(
+        *[scored("middling", 0.4, answer_index=0)] * 3,
+        *[scored("best", 0.8), scored("best", 0.6)],
+        *[scored("broken", 0.0, **NO_SCORE, response_error="timeout: 1", answer_index=None)] * 2,
+    )
+
+
+def drawn(summary: pa.Table, failures: pa.Table | None = None, width: int = 100, **console: object) -> str:
+    file = io.StringIO()
+    Console(file=file, width=width, **console).print(render(summary, failures))
+    return file.getvalue()
+
+
+def test_sorted_by_aria_with_nulls_last(table: pa.Table) -> None:
+    text = drawn(summarise(table))
+    assert text.index("best") < text.index("middling") < text.index("broken")
+    last = next(line for line in text.splitlines() if line.startswith("broken"))
+    assert last.split() == ["broken", *["-"] * 7, "0.0", "-", "-", "0"]
+
+
+def test_values_deviations_and_counts_are_there(table: pa.Table) -> None:
+    lines = drawn(summarise(table)).splitlines()
+    row = next(index for index, line in enumerate(lines) if line.startswith("best"))
+    assert lines[row].split() == ["best", *["0.700*"] * 7, "100.0*", "100.0*", "0.0", "2"]
+    # The sd of 0.6 and 0.8 is sqrt((0.01 + 0.01) / 1) = 0.141.
+    assert lines[row + 1].split() == [*["±0.141"] * 7, "2/2", "2/2", "0"]
+
+
+def test_accuracy_is_shown_of_all_and_of_answered() -> None:
+    silent = {"answer_index": None, "response_error": "x", **NO_SCORE}
+    text = drawn(summarise(results(*[{}] * 2, *[{"answer_index": 0}] * 4, *[silent] * 2)))
+    assert "2/8" in text and "2/6" in text
+    assert "25.0" in text and "33.3" in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_no_line_is_too_wide_or_cut(table: pa.Table, width: int) -> None:
+    text = drawn(summarise(table), failure_reasons(table), width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+
+
+def test_a_thousand_items_fit() -> None:
+    many = results(*[scored("a-model-with-a-long-name-7b", i / 1000) for i in range(1000)])
+    text = drawn(summarise(many))
+    assert "…" not in text and "1000/1000" in text
+
+
+def test_a_pipe_gets_the_whole_table_without_colour_codes(table: pa.Table) -> None:
+    file = io.StringIO()
+    show(summarise(table), file=file)
+    assert "\x1b" not in file.getvalue()
+    assert "scored" in file.getvalue() and "…" not in file.getvalue()
+
+
+def test_a_terminal_gets_colour_and_no_stars(table: pa.Table) -> None:
+    text = drawn(summarise(table), force_terminal=True, color_system="truecolor")
+    assert "\x1b[1;32m0.700" in text
+    assert "*" not in text
+
+
+def test_ascii_output_stays_ascii(table: pa.Table) -> None:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding="ascii")
+    show(summarise(results(scored("modèle", 0.1), scored("modèle", 0.2))), file=file)
+    file.flush()
+    assert "mod\\xe8le" in raw.getvalue().decode("ascii")
+    assert "+-0.071" in raw.getvalue().decode("ascii")
+
+
+def test_names_are_text_not_instructions() -> None:
+    hostile = "[bold red]x[/] \x1b[31m\x07\r\n\u202eabc | `y` <script>"
+    summary = summarise(results(scored(hostile, 0.1), scored("other", 0.2)))
+    text = drawn(summary, width=200)
+    assert "[bold red]x[/]" in text and "\\x1b[31m" in text and "\\u202e" in text
+    assert not {"\x1b", "\x07", "\r", "\u202e"} & set(text)
+    line = next(line for line in to_markdown(summary).splitlines() if "bold red" in line)
+    assert "<" not in line
+    assert line.replace("\\|", "").count("|") == 14, "13 cells, whatever the name holds"
+
+
+def test_printable_spells_out_and_shortens() -> None:
+    assert printable("a\tb") == "a\\tb"
+    assert printable(None) == "-"
+    assert len(printable("x" * 1000)) == 80
+    assert printable("\ud800") == "\\ud800"
+
+
+def test_a_model_alone_is_the_best_of_nothing() -> None:
+    text = drawn(summarise(results(scored("only", 0.5))))
+    assert "*" not in text
+    assert "**0.5" not in to_markdown(summarise(results(scored("only", 0.5))))
+
+
+def test_failures_stand_below_by_reason(table: pa.Table) -> None:
+    text = drawn(summarise(table), failure_reasons(table))
+    line = next(line for line in text.splitlines() if "timeout" in line)
+    assert line.split() == ["broken", "response", "timeout", "2", "i5"]
+    assert "by reason" not in drawn(summarise(results({})), failure_reasons(results({})))
+
+
+def test_what_befell_all_metrics_alike_is_one_line() -> None:
+    reasons = {f"{metric}_reason": "no_response" for metric in METRICS}
+    table = results({**NO_SCORE, **reasons, "answer_index": None, "response_error": "timeout"})
+    text = drawn(summarise(table), failure_reasons(table))
+    assert "m1 m2 m3 m4 m5 m6" in text
+    assert text.count("no_response") == 1
+
+
+def test_many_kinds_of_failure_are_summed_up() -> None:
+    table = results(*({METRICS[0]: None, f"{METRICS[0]}_reason": f"reason{i}"} for i in range(25)))
+    assert "and 5 rarer kinds" in drawn(summarise(table), failure_reasons(table))
+
+
+def test_each_benchmark_has_its_own_block() -> None:
+    text = drawn(summarise(results({"benchmark": "mmau"}, {"benchmark": "mmar"})))
+    assert text.index("mmar: 1 item\n") < text.index("mmau: 1 item\n")
+    assert (
+        to_markdown(summarise(results({"benchmark": "mmau"}, {"benchmark": "mmar"}))).count("| Model |") == 2
+    )
+
+
+def test_markdown_is_a_table_of_thirteen_columns(table: pa.Table) -> None:
+    lines = to_markdown(summarise(table)).splitlines()
+    assert lines[0] == "**b**: 2 to 3 items"
+    assert {line.count("|") for line in lines[2:]} == {14}
+    assert lines[4].startswith("| best | **0.700** ±0.141 |")
+    assert "100.0** (2/2)" in lines[4]
+
+
+def test_no_rows_say_so() -> None:
+    assert drawn(summarise(results())).strip() == "No rows to show."
+    assert to_markdown(summarise(results())) == "No rows to show.\n"
