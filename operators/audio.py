@@ -1,11 +1,12 @@
-"""From a locator to mono samples: decoding with a named reason for every failure, resampling, windows, hashes.
+"""From a locator to mono samples: decoding with a named reason for every failure, resampling, windows,
+hashes.
 
-Nothing of a clip but its hash and its length travels between stages. Whoever needs samples decodes them anew and checks
-the hash, so that a score always belongs to the sound that its key names.
+Nothing of a clip but its hash and its length travels between stages. Whoever needs samples decodes them
+anew and checks the hash, so that a score always belongs to the sound that its key names.
 
-*Our reading* of "the audio": all channels averaged to one; a clip shorter than one 25 ms analysis frame is no sound
-that any metric could hear (`too_short`); a file that ends before its header says is refused rather than scored on what
-is left of it (`truncated_audio`).
+*Our reading* of "the audio": all channels averaged to one; a clip shorter than one 25 ms analysis frame is
+no sound that any metric could hear (`too_short`); a file that ends before its header says is refused rather
+than scored on what is left of it (`truncated_audio`).
 """
 
 from __future__ import annotations
@@ -34,12 +35,16 @@ MAX_BYTES = 1 << 30
 SAMPLE_RATES = range(1000, 768_001)
 # Headers written before their length is known carry a size in this range; they promise nothing.
 UNKNOWN_SIZE = 0x7FFFF000
+NO_AUDIO = "no_audio: the row names no clip"
 _BLOCK_VALUES = 1 << 20
-_SHORTFALL = re.compile(r"^\s*(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
+_SHORTFALL = re.compile(
+    r"^\s*(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE
+)
 
 
 class AudioError(ValueError):
-    """A clip that cannot be used. `reason` is one snake_case word; the text is "reason: detail naming the file"."""
+    """A clip that cannot be used. `reason` is one snake_case word; the text is "reason: detail naming the
+    file"."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -64,7 +69,8 @@ class Clip:
 
 
 def mono(samples: np.ndarray) -> np.ndarray:
-    """Any of [N], [N, C], [C, N] averaged over channels to float32 [N]; the shorter axis holds the channels."""
+    """Any of [N], [N, C], [C, N] averaged over channels to float32 [N]; the shorter axis holds the
+    channels."""
     values = np.asarray(samples, dtype=np.float32)
     if values.ndim == 1:
         return values
@@ -83,9 +89,11 @@ def resample(clip: Clip, rate: int) -> Clip:
 
 
 def windows(samples: np.ndarray, rate: int, seconds: float = 10.0) -> list[np.ndarray]:
-    """Consecutive windows of `seconds`, without overlap, that cover all of `samples` [N]; the last may be shorter.
+    """Consecutive windows of `seconds`, without overlap, that cover all of `samples` [N]; the last may be
+    shorter.
 
-    Whoever averages over windows weights each by its length, so that a short rest does not count as a full window.
+    Whoever averages over windows weights each by its length, so that a short rest does not count as a full
+    window.
     """
     size = max(1, round(seconds * rate))
     return [samples[start : start + size] for start in range(0, len(samples), size)]
@@ -94,8 +102,8 @@ def windows(samples: np.ndarray, rate: int, seconds: float = 10.0) -> list[np.nd
 def pcm_hash(clip: Clip) -> str:
     """SHA-256 of the decoded sound: "<rate> Hz mono float32" and the samples as little-endian float32.
 
-    Integer PCM decodes to exact fractions, so the same 16-bit sound has one hash in WAV, AIFF and FLAC. Another rate is
-    another sound. Lossy formats hash what the installed decoder makes of them.
+    Integer PCM decodes to exact fractions, so the same 16-bit sound has one hash in WAV, AIFF and FLAC.
+    Another rate is another sound. Lossy formats hash what the installed decoder makes of them.
     """
     total = hashlib.sha256(f"{clip.sample_rate} Hz mono float32\n".encode())
     total.update((clip.samples + np.float32(0.0)).astype("<f4").tobytes())  # adding 0 turns -0.0 into 0.0
@@ -105,9 +113,9 @@ def pcm_hash(clip: Clip) -> str:
 def decode(uri: str, max_seconds: float = MAX_SECONDS) -> Clip:
     """The clip at a local path or an fsspec URI (`s3://`, `file://`, `memory://` ...), mixed down to mono.
 
-    Raises AudioError: missing_file, is_a_directory, permission, not_a_file, unreadable, file_too_large, empty_file,
-    not_audio, unknown_length, unsupported_rate, audio_too_long, truncated_audio, no_samples, non_finite_samples,
-    too_short.
+    Raises AudioError: missing_file, is_a_directory, permission, not_a_file, unreadable, file_too_large,
+    empty_file, not_audio, unknown_length, unsupported_rate, audio_too_long, truncated_audio, no_samples,
+    non_finite_samples, too_short.
     """
     return decode_bytes(fetch(uri), shown(uri), max_seconds)
 
@@ -134,7 +142,7 @@ def fetch(uri: str) -> bytes:
     except AudioError:
         raise
     except (OSError, ValueError, ImportError) as error:
-        # ValueError: a protocol that fsspec does not know, or a NUL in a path. ImportError: its package is missing.
+        # ValueError: an unknown protocol, a NUL in a path. ImportError: the protocol's package is missing.
         raise AudioError("unreadable", f"{name} cannot be read ({type(error).__name__})") from error
 
 
@@ -165,7 +173,8 @@ def _check_size(size: int, name: str) -> None:
 
 
 def decode_bytes(data: bytes, name: str, max_seconds: float = MAX_SECONDS) -> Clip:
-    """Decode a whole file held in memory; `name` is for the error texts. Raises AudioError as `decode` does."""
+    """Decode a whole file held in memory; `name` is for the error texts. Raises AudioError as `decode`
+    does."""
     import soundfile
 
     if not data:
@@ -184,7 +193,7 @@ def decode_bytes(data: bytes, name: str, max_seconds: float = MAX_SECONDS) -> Cl
 
 def _check_header(file, name: str, max_seconds: float) -> None:
     if file.frames == np.iinfo(np.int64).max:
-        raise AudioError("unknown_length", f"the header of {name} does not say how long it is: write the file anew")
+        raise AudioError("unknown_length", f"the header of {name} gives no length: write the file anew")
     if file.samplerate not in SAMPLE_RATES:
         raise AudioError("unsupported_rate", f"{name} claims a sampling rate of {file.samplerate} Hz")
     if file.frames > max_seconds * file.samplerate:
@@ -192,7 +201,7 @@ def _check_header(file, name: str, max_seconds: float) -> None:
         raise AudioError("audio_too_long", f"{name} lasts {claimed}")
     for promised, found in _SHORTFALL.findall(file.extra_info):
         if int(found) < int(promised) < UNKNOWN_SIZE:
-            raise AudioError("truncated_audio", f"{name} promises {promised} bytes of sound and holds {found}")
+            raise AudioError("truncated_audio", f"{name} promises {promised} bytes of sound, it has {found}")
 
 
 def _read_mono(file, name: str) -> np.ndarray:
@@ -217,7 +226,8 @@ def _read_mono(file, name: str) -> np.ndarray:
 
 
 def _check_ogg_end(data: bytes, name: str) -> None:
-    """An Ogg stream ends with a whole page that is marked as the last; libsndfile reads 0 frames without one."""
+    """An Ogg stream ends with a whole page that is marked as the last; libsndfile reads 0 frames without
+    one."""
     if not data.startswith(b"OggS"):
         return
     last = data.rfind(b"OggS")
@@ -235,8 +245,10 @@ def _checked(clip: Clip, name: str) -> Clip:
     if not np.isfinite(clip.samples).all():
         raise AudioError("non_finite_samples", f"{name} holds NaN or infinite samples")
     if count < FRAME_SECONDS * clip.sample_rate:
-        detail = f"{name} has {count} samples at {clip.sample_rate} Hz, less than one frame of {FRAME_SECONDS * 1e3:g} ms"
-        raise AudioError("too_short", detail)
+        least = f"one frame of {FRAME_SECONDS * 1e3:g} ms"
+        raise AudioError(
+            "too_short", f"{name} has {count} samples at {clip.sample_rate} Hz, less than {least}"
+        )
     return clip
 
 
@@ -253,10 +265,10 @@ class Probe:
 class ProbeAudio:
     """Decode every clip once, in a process of its own, and write what identifies it.
 
-    `audio_hashes` and `audio_seconds` hold one entry per clip, None where the clip cannot be used; `audio_error` is None
-    or the reasons of the clips that failed ("reason: detail naming the file", joined by "; "). A row without clips has
-    the error `no_audio`. A decoder that crashes or passes `deadline_seconds` costs its clip (`decoder_crashed`,
-    `decoder_timeout`) and nothing else.
+    `audio_hashes` and `audio_seconds` hold one entry per clip, None where the clip cannot be used;
+    `audio_error` is None or the reasons of the clips that failed ("reason: detail naming the file", joined
+    by "; "). A row without clips has the error `no_audio`. A decoder that crashes or passes
+    `deadline_seconds` costs its clip (`decoder_crashed`, `decoder_timeout`) and nothing else.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("audio_uris",)
@@ -284,5 +296,5 @@ def _probe_rows(rows: np.ndarray, memo: Memo, probe: Callable[[str], Probe]) -> 
         columns["audio_hashes"][row] = [p.hash for p in probes]
         columns["audio_seconds"][row] = [p.seconds for p in probes]
         errors = list(dict.fromkeys(p.error for p in probes if p.error))
-        columns["audio_error"][row] = "; ".join(errors) or (None if probes else "no_audio: the row names no clip")
+        columns["audio_error"][row] = "; ".join(errors) or (None if probes else NO_AUDIO)
     return columns

@@ -1,12 +1,14 @@
 """Decoding in a process of its own: a decoder that crashes or hangs on a file takes nothing else down.
 
-The child is a plain `python -m operators.decoder`, so it does not matter what `__main__` is in the parent or that the
-parent is a Ray actor. It reads one request a line on its standard input and answers one line of JSON; it ends when its
-input does, that is, with its parent. An alarm that the child sets on itself ends it also in the middle of C code.
+The child is a plain `python -m operators.decoder`, so it does not matter what `__main__` is in the parent
+or that the parent is a Ray actor. It reads one request a line on its standard input and answers one line of
+JSON; it ends when its input does, that is, with its parent. An alarm that the child sets on itself ends it
+also in the middle of C code.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -26,16 +28,16 @@ def _stop(process: subprocess.Popen) -> None:
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout):
-        try:
+        with contextlib.suppress(BrokenPipeError):  # what was still buffered has nobody left to read it
             stream.close()
-        except BrokenPipeError:  # what was still buffered has nobody left to read it
-            pass
 
 
 class DecoderProcess:
     """One child that decodes clip after clip; started with the first, started anew after a crash."""
 
-    def __init__(self, max_seconds: float, deadline_seconds: float, command: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, max_seconds: float, deadline_seconds: float, command: Sequence[str] | None = None
+    ) -> None:
         limits = [str(max_seconds), str(deadline_seconds)]
         self._command = list(command or [sys.executable, "-P", "-m", "operators.decoder"]) + limits
         self._deadline_seconds = deadline_seconds
@@ -47,9 +49,10 @@ class DecoderProcess:
         return self._process.pid if self._process else None
 
     def probe(self, uri: str) -> Probe:
-        """Decode `uri` in the child. Never raises for what is wrong with a clip: the Probe's `error` says it."""
+        """Decode `uri` in the child. Never raises for what is wrong with a clip: the Probe's `error` says
+        it."""
         try:
-            # The child may not see what this process sees (memory://, credentials), so remote bytes are fetched here.
+            # The child may not see what this process sees (memory://, credentials).
             payload = fetch(uri) if "://" in uri else None
         except AudioError as error:
             return Probe(None, None, str(error))
@@ -89,7 +92,7 @@ class DecoderProcess:
     def _running(self) -> subprocess.Popen:
         if self._process is None:
             path = os.pathsep.join(filter(None, [_ROOT, os.environ.get("PYTHONPATH")]))
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603 - our own module, no user text in the command
                 self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -111,12 +114,14 @@ def _answer(request: dict, requests: BinaryIO, max_seconds: float) -> Probe:
 
 
 def serve(max_seconds: float, deadline_seconds: float) -> None:
-    """Answer requests from standard input until it ends; the process dies of SIGALRM on one that takes too long."""
+    """Answer requests from standard input until it ends; the process dies of SIGALRM on one that takes too
+    long."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # some codecs print; the answers stay clean
+    # Some codecs print; the answers stay clean.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     while line := requests.readline():
         signal.setitimer(signal.ITIMER_REAL, deadline_seconds)
         probe = _answer(json.loads(line), requests, max_seconds)

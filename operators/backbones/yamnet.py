@@ -1,8 +1,8 @@
 """YAMNet: the 521 sound classes of AudioSet, as an 8-bit ONNX model that needs neither a GPU nor a model hub.
 
-Plakal and Ellis, YAMNet (2020); Gemmeke et al., Audio Set (2017). The model hears 0.96 s patches of a 64-band log-mel
-spectrogram at 16 kHz, every 0.48 s. A class probability of a clip is the mean over its patches; its logit is the logit
-of that mean.
+Plakal and Ellis, YAMNet (2020); Gemmeke et al., Audio Set (2017). The model hears 0.96 s patches of a
+64-band log-mel spectrogram at 16 kHz, every 0.48 s. A class probability of a clip is the mean over its
+patches; its logit is the logit of that mean.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def logit(probability: np.ndarray) -> np.ndarray:
 
 
 def mel_weights() -> np.ndarray:
-    """Triangular mel filters [FFT // 2 + 1, BANDS]; the mel scale is 1127 ln(1 + f / 700), the DC bin counts nowhere."""
+    """Triangular mel filters [FFT // 2 + 1, BANDS]; the mel scale is 1127 ln(1 + f / 700), the DC bin
+    counts nowhere."""
 
     def mel(hertz: np.ndarray | float) -> np.ndarray:
         return 1127.0 * np.log1p(np.asarray(hertz) / 700.0)
@@ -50,7 +51,8 @@ def mel_weights() -> np.ndarray:
 
 
 def log_mel_patches(samples: np.ndarray, mel: np.ndarray) -> np.ndarray:
-    """Patches [n, PATCH_FRAMES, BANDS] of samples [N] at 16 kHz; a clip shorter than a patch is padded with silence."""
+    """Patches [n, PATCH_FRAMES, BANDS] of samples [N] at 16 kHz; a clip shorter than a patch is padded with
+    silence."""
     needed = FRAME + (PATCH_FRAMES - 1) * HOP
     padded = np.pad(samples, (0, max(0, needed - len(samples))))
     frames = np.lib.stride_tricks.sliding_window_view(padded, FRAME)[::HOP]
@@ -115,7 +117,9 @@ class YamnetModel:
         patches = log_mel_patches(resample(clip, SAMPLE_RATE).samples, self._mel)
         quantised = np.clip(np.round(patches / self._scale_in + self._zero_in), 0, 255).astype(np.uint8)
         # The exported graph has a fixed batch of one patch.
-        scores = np.concatenate([self._session.run(None, {"audio": patch[None, None]})[0] for patch in quantised])
+        scores = np.concatenate(
+            [self._session.run(None, {"audio": patch[None, None]})[0] for patch in quantised]
+        )
         logits = self._scale_out * (scores.astype(np.float32) - self._zero_out)
         return np.exp(-np.logaddexp(0, -logits))  # the sigmoid, without overflow
 
@@ -126,7 +130,8 @@ def _class_names(path: Path) -> list[str]:
 
 
 def _constant(graph: bytes, name: str, dtype: str) -> float:
-    """A scalar initializer out of the ONNX file: its name (field 8 of a TensorProto) and then its bytes (field 9)."""
+    """A scalar initializer out of the ONNX file: its name (field 8 of a TensorProto) and then its bytes
+    (field 9)."""
     size = np.dtype(dtype).itemsize
     mark = b"B" + bytes([len(name)]) + name.encode() + b"J" + bytes([size])
     if graph.count(mark) != 1:
@@ -136,7 +141,8 @@ def _constant(graph: bytes, name: str, dtype: str) -> float:
 
 
 def _model_file(path: Path) -> Path:
-    """The .onnx file at `path`; a zip is unpacked once into the cache, because the graph names a data file beside it."""
+    """The .onnx file at `path`; a zip is unpacked once into the cache, because the graph names a data file
+    beside it."""
     if path.is_dir():
         found = sorted(path.rglob("*.onnx"))
         if len(found) != 1:
