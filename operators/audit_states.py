@@ -9,7 +9,6 @@ says what they could have been.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -113,7 +112,7 @@ def _items(*outcomes: Iterable[Outcome]) -> list[tuple[int | None, ...]]:
     if len({len(column) for column in columns}) > 1:
         raise ValueError(f"p, o and j differ in length: {[len(column) for column in columns]}")
     checked = [[_outcome(value) for value in column] for column in columns]
-    return list(itertools.zip_longest(*checked))
+    return list(zip(*checked, strict=True))
 
 
 def _outcome(value: Outcome) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from numbers import Real
 from typing import NamedTuple
 
 
@@ -48,6 +49,6 @@ def _index(vote: int | float | None) -> int | None:
     """Index columns with gaps come back from a data frame as floats with NaN."""
     if vote is None or (isinstance(vote, float) and math.isnan(vote)):
         return None
-    if isinstance(vote, bool) or not hasattr(vote, "__int__") or int(vote) != vote or vote < 0:
+    if isinstance(vote, bool) or not isinstance(vote, Real) or not float(vote).is_integer() or vote < 0:
         raise ValueError(f"a vote is the index of a choice (0, 1, ...) or None, got {vote!r}")
     return int(vote)

@@ -17,7 +17,7 @@ NO_SCORE = dict.fromkeys(METRICS)
 
 
 def results(*rows: dict[str, Any]) -> pa.Table:
-    """A result table; a row without further word is an item of benchmark "b" that model "m" answers rightly."""
+    """A result table; by default a row is an item of benchmark "b" that model "m" answers rightly."""
     filled = []
     for number, row in enumerate(rows):
         answer = row.get("answer_index", 1)
@@ -90,7 +90,8 @@ def test_errors_do_not_leave_the_denominator() -> None:
     assert row["accuracy_answered"] == 2 / 6
     assert row["n_no_answer"] == 0, "a response that never came is not one without an answer"
     # Wilson for 2 of 8, z = 1.959964: (p + z^2/16 -+ z sqrt(p (1 - p) / 8 + z^2 / 256)) / (1 + z^2 / 8)
-    # = (0.25 + 0.240091 -+ 1.959964 * sqrt(0.0234375 + 0.0150057)) / 1.480182 = (0.490091 -+ 0.384289) / 1.480182
+    # = (0.25 + 0.240091 -+ 1.959964 * sqrt(0.0234375 + 0.0150057)) / 1.480182
+    # = (0.490091 -+ 0.384288) / 1.480182
     assert row["accuracy_low"] == pytest.approx(0.071480, abs=1e-5)
     assert row["accuracy_high"] == pytest.approx(0.590723, abs=1e-5)
 

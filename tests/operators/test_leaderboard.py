@@ -1,4 +1,4 @@
-"""The table as people meet it: in a terminal, in a file, in a narrow window, in Markdown, with hostile names in it."""
+"""The table as people meet it: terminal, file, narrow window, Markdown, and with hostile names in it."""
 
 from __future__ import annotations
 
