@@ -22,7 +22,8 @@ UNCATEGORISED = "uncategorised"
 _COUNTS = ("n_items", "n_valid", "n_failed", "n_answered", "n_no_answer", "n_correct")
 _COUNTS_PAPER = ("n_answered_paper", "n_no_answer_paper", "n_correct_paper")
 _RATES = ("accuracy", "accuracy_low", "accuracy_high", "accuracy_answered", "no_answer_rate")
-# A row that carries one of these has no usable response; what its metrics lack is explained by it.
+# Where an error of a row stands. Unreadable audio alone does not rule out a (recorded) response: it is listed
+# among the reasons and does not make the row count as failed.
 _ERRORS = {"item": "item_error", "audio": "audio_error", "response": "response_error", "row": "row_error"}
 
 SUMMARY = pa.schema(
