@@ -30,8 +30,8 @@ from operators.weights import Weights
 
 SHIPPED_PRIOR = "data/yamnet_prior.json"
 
-# YAMNet has one class for all of speech, whose name is not close to "a female voice" for a sentence encoder. What
-# people write for the classes that stand for whole families of sounds, in our own words.
+# YAMNet has one class for all of speech, whose name is not close to "a female voice" for a sentence encoder.
+# What people write for the classes that stand for whole families of sounds, in our own words.
 OTHER_NAMES = {
     "Speech": (
         "voice",
