@@ -1,0 +1,1 @@
+"""Benchmarks: `load()` gives items in the ITEM schema, `yardsticks()` the responses that ship with them."""
