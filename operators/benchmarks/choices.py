@@ -1,0 +1,109 @@
+"""The choices that a cell of a user's table spells, and the one that its answer names. Nothing is guessed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from operators.columns import RowError, short, text_of
+
+_LABEL = re.compile(r"\(([A-Za-z])\)|([A-Za-z])[).:]?")
+_LABELLED = re.compile(r"(?:\(([A-Za-z])\)\s*|([A-Za-z])[).:]\s+)(\S.*)", re.DOTALL)
+
+
+def choices_of(cell: Any) -> list[str]:
+    """The choices that a cell spells. Raises RowError.
+
+    Reasons: bad_choices (a type or a spelling), fewer_than_two_choices, empty_choice, duplicate_choices.
+    """
+    listed = _lettered(spelled_list(cell))
+    if not isinstance(listed, (list, tuple)):
+        raise RowError(f"bad_choices: a list of texts is expected, not {short(cell)}")
+    choices = _without_labels([text_of(choice, "choices").strip() for choice in listed])
+    if len(choices) < 2:
+        raise RowError(f"fewer_than_two_choices: {short(choices)}; write a list, or a | b | c")
+    if "" in choices:
+        raise RowError(f"empty_choice: number {choices.index('') + 1} of {len(choices)} is empty")
+    folded = [_fold(choice) for choice in choices]
+    twice = next((choice for i, choice in enumerate(choices) if folded[i] in folded[:i]), None)
+    if twice is not None:
+        raise RowError(f"duplicate_choices: {short(twice)} stands more than once")
+    return choices
+
+
+def gold_of(answer: Any, choices: Sequence[str]) -> int:
+    """Index of the choice that `answer` names by text, label, or both. Raises RowError; never guesses.
+
+    Reasons: missing_answer, bad_answer (not a text), answer_not_in_choices, ambiguous_answer.
+    """
+    text = text_of(answer, "answer").strip()
+    if not text:
+        raise RowError("missing_answer: the row has no answer")
+    if text in choices:
+        return list(choices).index(text)
+    folded = [_fold(choice) for choice in choices]
+    meant = _where(text, folded)
+    if label := _LABEL.fullmatch(text):
+        letter = label[1] or label[2]
+        meant |= _where(letter, folded) | ({_position(letter)} & set(range(len(choices))))
+    elif labelled := _LABELLED.fullmatch(text):
+        meant |= _where(labelled[3], folded) & {_position(labelled[1] or labelled[2])}
+    if len(meant) > 1:
+        raise RowError(f"ambiguous_answer: {short(text)} is a label and another choice; use answer_index")
+    if not meant:
+        raise RowError(f"answer_not_in_choices: {short(text)} is none of {short(list(choices))}")
+    return meant.pop()
+
+
+def spelled_list(cell: Any) -> Any:
+    """The list or object that a text spells in JSON or Python (None: it fails to), else the text cut at "|".
+
+    Cells of other types are returned as they are.
+    """
+    if not isinstance(cell, str):
+        return cell
+    text = cell.strip()
+    if text[:1] + text[-1:] not in ("[]", "{}"):
+        return [part.strip() for part in text.split("|")]
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        # What a data frame writes into a CSV cell for a list: literals in Python's spelling, single quotes.
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def _lettered(cell: Any) -> Any:
+    """An object with the keys A, B, C ... as a list; any other cell as it is."""
+    if not isinstance(cell, Mapping):
+        return cell
+    by_letter = {str(key).strip().upper(): choice for key, choice in cell.items()}
+    letters = [chr(ord("A") + i) for i in range(len(cell))]
+    return [by_letter[letter] for letter in letters] if sorted(by_letter) == letters else None
+
+
+def _without_labels(choices: list[str]) -> list[str]:
+    """`choices` without the labels (A), (B) ... if each has its own, in order."""
+    matches = [_LABELLED.fullmatch(choice) for choice in choices]
+    if all(match and _position(match[1] or match[2]) == i for i, match in enumerate(matches)):
+        return [match[3] for match in matches]
+    return choices
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFC", text).strip().casefold()
+
+
+def _where(text: str, folded: Sequence[str]) -> set[int]:
+    return {i for i, choice in enumerate(folded) if choice == _fold(text)}
+
+
+def _position(letter: str) -> int:
+    return ord(letter.upper()) - ord("A")

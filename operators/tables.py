@@ -1,0 +1,292 @@
+"""Tables that users write: JSONL, JSON, CSV, TSV and Parquet, read into rows that know where they stand.
+
+Formats go by the file's name: `.jsonl` / `.ndjson` (one JSON object a line), `.json` (a list of objects),
+`.csv`, `.tsv`, each also with `.gz`, and `.parquet`. Text is UTF-8, with or without a byte-order mark; CSV
+has a header line, and an empty CSV cell is the empty string. JSON's `NaN`, which data frames write for a
+missing cell, is read as null. A file is local or any URI that fsspec opens.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import gzip
+import io
+import json
+import os
+import re
+import sys
+import zlib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+TEXT_FORMATS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+class TableError(ValueError):
+    """A user's file cannot be used as a whole. The message names the file, the place and what to do."""
+
+
+class Row(dict):
+    """One row: {column: cell}, and its place. `problem` ("reason: detail") says why it could not be read."""
+
+    def __init__(self, cells: Mapping[str, Any], number: int, unit: str = "line", problem: str | None = None):
+        super().__init__(cells)
+        self.number = number
+        self.unit = unit
+        self.problem = problem
+
+    @property
+    def place(self) -> str:
+        """Where the row starts: "line 7" of a text file, "row 7" of a Parquet file, both from 1."""
+        return f"{self.unit} {self.number}"
+
+
+def is_uri(path: str) -> bool:
+    """Whether `path` starts with a scheme, as in s3://bucket/key."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path) is not None
+
+
+def shown(path: str) -> str:
+    """`path` as it may be printed: without the credentials and the query that a URI can carry."""
+    if not is_uri(path):
+        return path
+    parts = urlsplit(path)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def stem(path: str) -> str:
+    """The file's name without folder, format and `.gz`: "runs/my.jsonl.gz" -> "my"."""
+    name = PurePosixPath(urlsplit(path).path if is_uri(path) else path).name
+    name = name[:-3] if name.lower().endswith(".gz") else name
+    return PurePosixPath(name).stem
+
+
+def read_bytes(path: str) -> bytes:
+    """The whole content of a local file or URI. Raises TableError where there is none."""
+    try:
+        if not is_uri(path):
+            return Path(path).read_bytes()
+        import fsspec
+
+        with fsspec.open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise TableError(f"{shown(path)}: there is no such file{_near(path)}") from None
+    except IsADirectoryError:
+        raise TableError(f"{shown(path)} is a folder; give the path of a file in it") from None
+    except ImportError as error:
+        raise TableError(f"{shown(path)}: opening this kind of address needs a package: {error}") from None
+    except OSError as error:
+        raise TableError(f"{shown(path)} cannot be read: {error.strerror or type(error).__name__}") from error
+
+
+def read_rows(path: str, keep_broken: bool = False) -> list[Row]:
+    """All rows of the file at `path`, in order.
+
+    With `keep_broken` a line that is no JSON object becomes an empty Row with a `problem`, and its mates are
+    kept; a file most of whose lines are like that is refused all the same, being of another format. Raises
+    TableError.
+    """
+    path = str(path)
+    name = shown(path).lower()
+    compressed = name.endswith(".gz")
+    ending = PurePosixPath(name[:-3] if compressed else name).suffix
+    if ending not in TEXT_FORMATS and (ending != ".parquet" or compressed):
+        allowed = f"{', '.join(TEXT_FORMATS)} (each also with .gz) and .parquet"
+        raise TableError(f"{shown(path)}: unknown kind of file; the name must end in one of {allowed}")
+    data = read_bytes(path)
+    if ending == ".parquet":
+        rows = _parquet_rows(shown(path), data)
+    else:
+        text = _decode(shown(path), _unzip(shown(path), data) if compressed else data)
+        rows = _text_rows(shown(path), text, ending)
+    if not rows:
+        raise TableError(f"{shown(path)} is empty: it has no rows")
+    broken = [row for row in rows if row.problem]
+    if broken and (not keep_broken or 2 * len(broken) > len(rows)):
+        count = f" ({len(broken)} of {len(rows)} rows are like this)" if len(broken) > 1 else ""
+        raise TableError(f"{shown(path)}, {broken[0].place}: {broken[0].problem}{count}")
+    return rows
+
+
+def _near(path: str) -> str:
+    """A hint at a file with a similar name in the same folder, or at the folder that was looked in."""
+    if is_uri(path):
+        return ""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        return f"; the folder {folder} does not exist either (looked from {Path.cwd()})"
+    near = difflib.get_close_matches(Path(path).name, os.listdir(folder), 1, 0.7)
+    return f"; did you mean {folder / near[0]}?" if near else f" (looked in {folder.resolve()})"
+
+
+def _unzip(file: str, data: bytes) -> bytes:
+    try:
+        return gzip.decompress(data)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TableError(f"{file} is not a whole gzip file ({error}); compress it again") from None
+
+
+def _decode(file: str, data: bytes) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise TableError(f"{file} is UTF-16 text; save it as UTF-8")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        byte = f"byte 0x{data[error.start]:02x}"
+        raise TableError(f"{file}, line {line}: {byte} is not UTF-8; save the file as UTF-8") from None
+
+
+def _text_rows(file: str, text: str, ending: str) -> list[Row]:
+    if ending in (".csv", ".tsv"):
+        return _csv_rows(file, text, "," if ending == ".csv" else "\t")
+    if ending == ".json":
+        return _json_list_rows(file, text)
+    # Only "\n" ends a line: splitlines() would also cut at U+2028 and its like, which JSON strings may hold.
+    lines = enumerate(text.split("\n"), 1)
+    return [_json_line_row(line.strip(), number) for number, line in lines if line.strip()]
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    cells = dict(pairs)
+    if len(cells) < len(pairs):
+        twice = next(name for i, (name, _) in enumerate(pairs) if name in {other for other, _ in pairs[:i]})
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return cells
+
+
+_JSON = json.JSONDecoder(
+    object_pairs_hook=_no_duplicates, parse_constant=lambda name: None if name == "NaN" else float(name)
+)
+
+
+def _json_problem(text: str, error: Exception) -> str:
+    """What is wrong with a piece of JSON, with the remedy where it is a well-known habit."""
+    if not isinstance(error, json.JSONDecodeError):
+        return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    before = text[max(0, error.pos - 80) : error.pos + 1].rstrip()
+    here = text[error.pos : error.pos + 80].lstrip()
+    if re.search(r",\s*[}\]]?$", before) and here.lstrip(", \t\r\n")[:1] in ("}", "]"):
+        return "a comma stands before a closing bracket: JSON has no trailing commas, remove it"
+    if here == "," and error.msg == "Extra data":
+        return "a comma stands after the object: one object a line, without commas between"
+    if here[:1] == "'":
+        return "JSON text stands in double quotes, not single ones"
+    return f"{error.msg} at column {error.colno}"
+
+
+def _json_line_row(line: str, number: int) -> Row:
+    try:
+        return _object_row(_JSON.decode(line), number)
+    except (ValueError, RecursionError) as error:
+        return Row({}, number, problem=f"malformed_json: {_json_problem(line, error)}")
+
+
+def _object_row(value: Any, number: int) -> Row:
+    if isinstance(value, dict):
+        return Row(value, number)
+    kind = "a list (a file that is one list is named .json)" if isinstance(value, list) else "a bare value"
+    return Row({}, number, problem=f"not_an_object: a row is a JSON object {{...}}, this is {kind}")
+
+
+def _json_list_rows(file: str, text: str) -> list[Row]:
+    """The elements of a JSON list one by one, so that each has a line number and an error has a place."""
+    position = _SPACE.match(text).end()
+    if text[position : position + 1] != "[":
+        raise TableError(f"{file}: {_not_a_list(text)}")
+    rows: list[Row] = []
+    line, counted = 1, 0
+    position = _SPACE.match(text, position + 1).end()
+    more = text[position : position + 1] != "]"
+    while more:
+        line, counted = line + text.count("\n", counted, position), position
+        try:
+            value, position = _JSON.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
+            at = text.count("\n", 0, error.pos) + 1 if isinstance(error, json.JSONDecodeError) else line
+            raise TableError(f"{file}, line {at}: malformed JSON: {_json_problem(text, error)}") from None
+        rows.append(_object_row(value, line))
+        position = _SPACE.match(text, position).end()
+        more = text[position : position + 1] == ","
+        position = _SPACE.match(text, position + 1).end() if more else position
+    if text[position : position + 1] != "]" or text[position + 1 :].strip():
+        at = text.count("\n", 0, position) + 1
+        raise TableError(f'{file}, line {at}: malformed JSON: "," or the final "]" is expected; cut short?')
+    return rows
+
+
+def _not_a_list(text: str) -> str:
+    """Why the content of a .json file, which does not start with a bracket, is not a table."""
+    if not text.strip():
+        return "is empty"
+    try:
+        value = _JSON.decode(text)
+    except (ValueError, RecursionError) as error:
+        if getattr(error, "msg", "") == "Extra data" and text.lstrip()[0] == "{":
+            return "holds several JSON objects, not a list; one object a line is a .jsonl file, rename it"
+        return f"malformed JSON: {_json_problem(text, error)}"
+    if not isinstance(value, dict):
+        return "must hold a JSON list of objects"
+    inner = [key for key, content in value.items() if isinstance(content, list)]
+    hint = f"save the list under its key {inner[0]!r} by itself" if inner else "put it into a list: [{...}]"
+    return f"holds one JSON object, but must hold a list of objects; {hint}"
+
+
+def _csv_rows(file: str, text: str, delimiter: str) -> list[Row]:
+    # The standard limit of 131,072 characters a cell is less than a long chain of thought.
+    limit = csv.field_size_limit(sys.maxsize)
+    start = 1
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        header: list[str] | None = None
+        rows: list[Row] = []
+        for record in reader:
+            if header is None and record:
+                header = _csv_header(file, record)
+            elif header is not None and record:
+                rows.append(_csv_row(file, header, record, start))
+            start = reader.line_num + 1
+        return rows
+    except csv.Error as error:
+        hint = "a quote inside a quoted cell is written twice"
+        raise TableError(f"{file}, line {start}: malformed quoting ({error}); {hint}") from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _csv_header(file: str, record: list[str]) -> list[str]:
+    header = [name.strip() for name in record]
+    twice = next((name for name in header if header.count(name) > 1), None)
+    if twice is not None:
+        raise TableError(f"{file}, line 1: the header names the column {twice!r} twice")
+    if len(header) == 1 and re.search(r"[;\t,]", header[0]):
+        raise TableError(f"{file}, line 1: one column only; .csv is separated by commas, .tsv by tabs")
+    return header
+
+
+def _csv_row(file: str, header: list[str], record: list[str], number: int) -> Row:
+    if len(record) != len(header):
+        raise TableError(
+            f"{file}, line {number}: {len(record)} fields, but the header has {len(header)}; "
+            "put cells that hold a separator or a line break in double quotes"
+        )
+    return Row(dict(zip(header, record, strict=True)), number)
+
+
+def _parquet_rows(file: str, data: bytes) -> list[Row]:
+    try:
+        table = pq.ParquetFile(io.BytesIO(data)).read()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise TableError(f"{file} is not a whole Parquet file: {error}") from None
+    twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
+    if twice is not None:
+        raise TableError(f"{file}: two columns are named {twice!r}")
+    return [Row(cells, number, "row") for number, cells in enumerate(table.to_pylist(), 1)]

@@ -1,0 +1,227 @@
+"""Reading users' tables: every format, every place, every malformed file with its message."""
+
+import gzip
+import json
+import re
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from operators.tables import TableError, is_uri, read_rows, shown, stem
+
+ROWS = [{"id": "a", "text": "one, two"}, {"id": "b", "text": 'she said "no"\nand left'}]
+CSV = 'id,text\na,"one, two"\nb,"she said ""no""\nand left"\n'
+
+
+def write(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "places"),
+    [
+        ("t.jsonl", lines(ROWS), ["line 1", "line 2"]),
+        ("t.ndjson", "\n\n" + lines(ROWS).replace("\n", "\r\n"), ["line 3", "line 4"]),
+        ("t.JSON", json.dumps(ROWS, indent=1), ["line 2", "line 6"]),
+        ("t.csv", CSV, ["line 2", "line 3"]),
+        ("t.csv", CSV.replace("\nb", "\n\n\nb"), ["line 2", "line 3"]),
+        (
+            "t.tsv",
+            CSV.replace("id,text", "id\ttext").replace('a,"', 'a\t"').replace('b,"', 'b\t"'),
+            ["line 2", "line 3"],
+        ),
+        ("t.jsonl.gz", gzip.compress(lines(ROWS).encode()), ["line 1", "line 2"]),
+        ("t.csv.gz", gzip.compress(CSV.encode()), ["line 2", "line 3"]),
+    ],
+)
+def test_text_formats_give_the_same_rows_with_their_places(tmp_path, name, content, places):
+    rows = read_rows(write(tmp_path, name, content))
+    assert [dict(row) for row in rows] == ROWS
+    if name != "t.csv" or "\n\n\n" not in content:
+        assert [row.place for row in rows] == places
+
+
+def test_blank_lines_of_a_csv_are_no_rows_and_move_no_line_number(tmp_path):
+    rows = read_rows(write(tmp_path, "t.csv", "id\n\na\n\n\nb\n"))
+    assert [(row["id"], row.place) for row in rows] == [("a", "line 3"), ("b", "line 6")]
+
+
+def test_parquet_rows_count_from_one_and_keep_lists_and_nulls(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"id": ["a", None], "choices": [["x", "y"], None]}), path)
+    rows = read_rows(str(path))
+    assert [dict(row) for row in rows] == [{"id": "a", "choices": ["x", "y"]}, {"id": None, "choices": None}]
+    assert [row.place for row in rows] == ["row 1", "row 2"]
+
+
+def test_a_uri_is_read_through_fsspec():
+    import fsspec
+
+    with fsspec.open("memory://tables/t.jsonl", "wb") as file:
+        file.write(lines(ROWS).encode())
+    assert [dict(row) for row in read_rows("memory://tables/t.jsonl")] == ROWS
+    with pytest.raises(TableError, match=r"memory://tables/none.jsonl: there is no such file"):
+        read_rows("memory://tables/none.jsonl")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
+    assert list(read_rows(write(tmp_path, "t.csv", b"\xef\xbb\xbfid,text\na,b\n"))[0]) == ["id", "text"]
+    assert list(read_rows(write(tmp_path, "t.jsonl", b'\xef\xbb\xbf{"id": 1}\n'))[0]) == ["id"]
+
+
+def test_line_separators_inside_json_strings_end_no_row(tmp_path):
+    text = "one\u2028two\u0085three\x0cfour"
+    path = write(tmp_path, "t.jsonl", json.dumps({"id": text}, ensure_ascii=False) + "\n")
+    assert read_rows(path)[0]["id"] == text
+
+
+def test_nan_is_null(tmp_path):
+    assert read_rows(write(tmp_path, "t.jsonl", '{"id": NaN, "list": [NaN]}'))[0] == {
+        "id": None,
+        "list": [None],
+    }
+
+
+def test_a_cell_longer_than_the_csv_module_allows_by_itself(tmp_path):
+    import csv
+
+    limit = csv.field_size_limit()
+    rows = read_rows(write(tmp_path, "t.csv", f"id,text\na,{'word ' * 40_000}\n"))
+    assert len(rows[0]["text"]) == 5 * 40_000
+    assert csv.field_size_limit() == limit
+
+
+DEEP = "[" * 100_000
+
+MALFORMED = [
+    ("t.jsonl", "", "t.jsonl is empty"),
+    ("t.jsonl", "\n \n", "t.jsonl is empty"),
+    ("t.csv", "id,text\n", "t.csv is empty: it has no rows"),
+    ("t.json", " ", "t.json: is empty"),
+    ("t.json", "[]", "t.json is empty"),
+    (
+        "t.jsonl",
+        '{"id": 1}\n{"id": 2,}\n',
+        "t.jsonl, line 2: malformed_json: a comma stands before a closing bracket",
+    ),
+    ("t.jsonl", '{"id": 1},\n', "line 1: malformed_json: a comma stands after the object"),
+    ("t.jsonl", '{"id": 1}\n{"id": ', "line 2: malformed_json: Expecting value at column 7"),
+    ("t.jsonl", "{'id': 1}\n", "line 1: malformed_json: JSON text stands in double quotes"),
+    ("t.jsonl", '{"id": 1, "id": 2}', "line 1: malformed_json: the key 'id' stands twice"),
+    ("t.jsonl", '{"id": 1}\n[1]\n', "line 2: not_an_object: .* a list"),
+    ("t.jsonl", '{"id": 1}\n7\n', "line 2: not_an_object: .* a bare value"),
+    ("t.jsonl", DEEP, "line 1: malformed_json: nested too deeply"),
+    ("t.jsonl", '{"id": ' + "9" * 5000 + "}", "line 1: malformed_json: Exceeds the limit"),
+    ("t.jsonl", '[\n{"id": 1},\n{"id": 2}\n]\n', r"line 1: malformed_json: .*\(3 of 4 rows"),
+    (
+        "t.json",
+        '[{"id": 1},\n {"id": 2},\n]',
+        "line 3: malformed JSON: a comma stands before a closing bracket",
+    ),
+    (
+        "t.json",
+        '[{"id": 1},\n {"id": 2,}\n]',
+        "line 2: malformed JSON: a comma stands before a closing bracket",
+    ),
+    ("t.json", '[{"id": 1}\n {"id": 2}]', "line 2: malformed JSON: .*is expected"),
+    ("t.json", '[{"id": 1},\n {"id": 2}', "line 2: malformed JSON: .*cut short"),
+    ("t.json", '[{"id": 1}]\n\nrest', "malformed JSON"),
+    ("t.json", '[{"id": 1},\n 7]', "line 2: not_an_object"),
+    ("t.json", DEEP, "line 1: malformed JSON: nested too deeply"),
+    ("t.json", '{"id": 1}', "holds one JSON object, but must hold a list of objects; put it into a list"),
+    ("t.json", '{"data": [{"id": 1}]}', "save the list under its key 'data' by itself"),
+    ("t.json", '{"id": 1}\n{"id": 2}', r"one object a line is a \.jsonl file, rename it"),
+    ("t.json", '"text"', "must hold a JSON list"),
+    ("t.json", "{nonsense", "malformed JSON"),
+    ("t.csv", "id,text\na,b\nc,d,e\n", "t.csv, line 3: 3 fields, but the header has 2"),
+    ("t.csv", 'id,text\n"a\nb",c\nd\n', "t.csv, line 4: 1 fields, but the header has 2"),
+    ("t.csv", 'id,text\na,"b\n', "t.csv, line 2: malformed quoting"),
+    ("t.csv", 'id,text\na,"b"c\n', "t.csv, line 2: malformed quoting"),
+    ("t.csv", "id,id\na,b\n", "header names the column 'id' twice"),
+    ("t.csv", "id;text\na;b\n", r"one column only; \.csv is separated by commas"),
+    (
+        "t.jsonl",
+        b'{"id": "a"}\n{"id": "\xe9"}\n',
+        "t.jsonl, line 2: byte 0xe9 is not UTF-8; save the file as UTF-8",
+    ),
+    ("t.csv", "id,text\na,b\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
+    ("t.jsonl.gz", b"no gzip", "is not a whole gzip file"),
+    ("t.jsonl.gz", gzip.compress(b'{"id": 1}' * 500)[:30], "is not a whole gzip file"),
+    ("t.parquet", b"PAR1 nonsense", "is not a whole Parquet file"),
+    ("t.parquet", b"", "is not a whole Parquet file"),
+    ("t.pkl", b"", r"unknown kind of file; the name must end in one of \.jsonl.*\.parquet"),
+    ("t.xlsx", b"", "unknown kind of file"),
+    ("t.parquet.gz", b"", "unknown kind of file"),
+    ("t", b"", "unknown kind of file"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), MALFORMED)
+def test_a_malformed_file_is_named_with_the_line_and_the_remedy(tmp_path, name, content, message):
+    path = write(tmp_path, name, content)
+    with pytest.raises(TableError, match=message) as caught:
+        read_rows(path)
+    assert path in str(caught.value)
+    assert len(str(caught.value)) < len(path) + 300
+
+
+def test_broken_lines_can_be_kept_and_name_themselves(tmp_path):
+    path = write(tmp_path, "t.jsonl", '{"id": "a"}\n{"id": \n{"id": "c"}\n')
+    rows = read_rows(path, keep_broken=True)
+    assert [dict(row) for row in rows] == [{"id": "a"}, {}, {"id": "c"}]
+    assert rows[0].problem is None
+    assert rows[1].problem.startswith("malformed_json: ")
+    assert rows[1].place == "line 2"
+
+
+def test_a_file_of_another_format_is_refused_even_so(tmp_path):
+    with pytest.raises(TableError, match=r"\(2 of 3 rows are like this\)"):
+        read_rows(write(tmp_path, "t.jsonl", '{"id": "a"}\nx\ny\n'), keep_broken=True)
+
+
+def test_a_missing_file_names_the_nearest_one_and_the_folder(tmp_path):
+    write(tmp_path, "my_items.jsonl", "")
+    with pytest.raises(TableError, match=r"no such file; did you mean .*my_items\.jsonl\?"):
+        read_rows(str(tmp_path / "my_item.jsonl"))
+    with pytest.raises(TableError, match=rf"no such file \(looked in {re.escape(str(tmp_path))}\)"):
+        read_rows(str(tmp_path / "zzz.csv"))
+    with pytest.raises(TableError, match=r"folder .*nowhere does not exist"):
+        read_rows(str(tmp_path / "nowhere" / "zzz.csv"))
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(TableError, match="is a folder"):
+        read_rows(str(tmp_path / "folder.csv"))
+
+
+def test_secrets_of_a_uri_are_not_shown():
+    assert shown("https://me:secret@host/a/b.csv?signature=xyz") == "https://host/a/b.csv"
+    assert shown("/a/b?c.csv") == "/a/b?c.csv"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("runs/my.jsonl", "my"),
+        ("my.v2.csv.gz", "my.v2"),
+        ("s3://bucket/runs/my.parquet?x=1", "my"),
+        ("my", "my"),
+    ],
+)
+def test_stem(path, name):
+    assert stem(path) == name
+    assert is_uri(path) == path.startswith("s3")
+
+
+def test_a_hundred_thousand_rows(tmp_path):
+    path = write(
+        tmp_path, "t.jsonl", "".join(f'{{"id": "{i}", "response": "text"}}\n' for i in range(100_000))
+    )
+    rows = read_rows(path)
+    assert len(rows) == 100_000
+    assert (rows[-1]["id"], rows[-1].place) == ("99999", "line 100000")
