@@ -66,7 +66,9 @@ def apply(spec: Spec, op: Op, batch: Batch) -> Batch:
     """
     missing = [name for name in spec.reads if name not in batch]
     if missing:
-        raise ColumnError(f"{type(spec).__name__} reads {missing}, which the batch lacks; it has {sorted(batch)}")
+        raise ColumnError(
+            f"{type(spec).__name__} reads {missing}, which the batch lacks; it has {sorted(batch)}"
+        )
     rows = len(next(iter(batch.values()))) if batch else 0
     result = op({name: batch[name] for name in spec.reads})
     if set(result) != set(spec.writes):

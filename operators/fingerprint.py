@@ -40,7 +40,11 @@ def canonical(value: Any) -> Any:
         kept = [f for f in dataclasses.fields(value) if _is_identity(f)]
         body = {f.name: canonical(getattr(value, f.name)) for f in kept}
         version = getattr(type(value), "version", None)
-        return {"class": type(value).__qualname__, **({"version": version} if version is not None else {}), **body}
+        return {
+            "class": type(value).__qualname__,
+            **({"version": version} if version is not None else {}),
+            **body,
+        }
     if isinstance(value, enum.Enum):
         return canonical(value.value)
     if value is None or isinstance(value, (str, bool, int)):
@@ -75,7 +79,10 @@ def row_keys(spec: Spec, batch: Batch) -> list[str]:
     """One 32-digit key per row: the hash of the columns that `spec` reads, by name."""
     names = sorted(key_columns(spec))
     columns = [batch[name] for name in names]
-    return [_digest([[n, _plain(v)] for n, v in zip(names, row, strict=True)], 32) for row in zip(*columns, strict=True)]
+    return [
+        _digest([[n, _plain(v)] for n, v in zip(names, row, strict=True)], 32)
+        for row in zip(*columns, strict=True)
+    ]
 
 
 def _plain(value: Any) -> Any:

@@ -103,6 +103,10 @@ def _join(*parts: pa.Schema | list[pa.Field]) -> pa.Schema:
 def result_schema() -> pa.Schema:
     """The wide table of a run: one row per item, model and trial."""
     scores = [field for metric in METRICS for field in score_columns(metric)]
-    verdict = [pa.field("aria", pa.float64()), pa.field("correct", pa.bool_()), pa.field("correct_paper", pa.bool_())]
+    verdict = [
+        pa.field("aria", pa.float64()),
+        pa.field("correct", pa.bool_()),
+        pa.field("correct_paper", pa.bool_()),
+    ]
     error = [pa.field("row_error", pa.string())]
     return _join(ITEM, CLIPS, RESPONSE, CHAIN, scores, verdict, error)

@@ -71,7 +71,11 @@ class Shelf:
         wanted, found = set(keys), []
         for part in self.parts() if wanted else []:
             table = self._read(part)
-            rows = [i for i, key in enumerate(table["key"].to_pylist()) if key in wanted and not wanted.discard(key)]
+            rows = [
+                i
+                for i, key in enumerate(table["key"].to_pylist())
+                if key in wanted and not wanted.discard(key)
+            ]
             if rows:
                 found.append(table.take(rows))
         return pa.concat_tables(found) if found else self.schema.empty_table()
@@ -100,7 +104,9 @@ class Shelf:
     def _describe(self) -> None:
         place = f"{self._folder}/spec.json"
         if not self._store.filesystem.exists(place):
-            text = json.dumps({"fingerprint": fingerprint(self._spec), "spec": canonical(self._spec)}, indent=1)
+            text = json.dumps(
+                {"fingerprint": fingerprint(self._spec), "spec": canonical(self._spec)}, indent=1
+            )
             self._commit(place, text.encode())
 
     def _commit(self, place: str, data: bytes) -> None:

@@ -79,7 +79,9 @@ class Weights:
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
         try:
-            return Path(snapshot_download(self.source, revision=self._pinned(), allow_patterns=list(HUB_FILES)))
+            return Path(
+                snapshot_download(self.source, revision=self._pinned(), allow_patterns=list(HUB_FILES))
+            )
         except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
             raise WeightsError(
                 f"weights {self.source!r} are not in the hub's cache and could not be fetched ({type(error).__name__}). "
@@ -115,7 +117,11 @@ _digests: dict[tuple[str, int, int], str] = {}
 
 def _digest(path: Path) -> str:
     """SHA-256 over the names and contents of a folder's weight, config and tokenizer files (or of one file)."""
-    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p, path))
+    files = (
+        [path]
+        if path.is_file()
+        else sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p, path))
+    )
     total = hashlib.sha256()
     for file in files:
         name = file.name if path.is_file() else file.relative_to(path).as_posix()

@@ -1,32 +1,33 @@
 """ARIA-Rubrics end to end: items -> audio -> chain of thought -> answer -> M1..M6 -> Parquet and a leaderboard.
 
-    python -m pipelines.aria_eval                       the embedded model on the built-in benchmark
-    python -m pipelines.aria_eval --help                every group and field
+python -m pipelines.aria_eval                       the embedded model on the built-in benchmark
+python -m pipelines.aria_eval --help                every group and field
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
+from operators.extraction import Extract
 from rich.console import Console
 
 from operators.aggregate import failure_reasons, finish_rows, summarise
 from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
-from operators.extraction import Extract
+from operators.frames import with_columns
 from operators.lalms.recorded import Recorded, RecordedResponses
 from operators.leaderboard import show
 from operators.store import Store
 from operators.weights import require
 from pipelines import plan
-from pipelines.config import AriaEval, ConfigError, build, entry, plain
+from pipelines.config import AriaEval, build, entry, plain
 from pipelines.execution import resources, session
 from pipelines.phases import Journal, extract, generate, probe_audio, score
 from pipelines.record import write_record, write_tables
@@ -43,7 +44,12 @@ def main(config: DictConfig) -> None:
     items = benchmark.load()
     recorded = read_recorded(settings, benchmark, model, items)
     if settings.dry_run:
-        plan.show(stages(settings, model, scorers, items, recorded), settings.cluster, settings.store.root, Console())
+        plan.show(
+            stages(settings, model, scorers, items, recorded),
+            settings.cluster,
+            settings.store.root,
+            Console(),
+        )
         return
 
     for spec in (model, *scorers.values()):
@@ -54,7 +60,8 @@ def main(config: DictConfig) -> None:
         responses = [found.table for found in recorded.values()]
         if not isinstance(model, Recorded):
             name = HydraConfig.get().runtime.choices["model"]
-            responses.append(generate(clips, name, model, store, settings.cluster, journal))
+            once = with_columns(clips, {"trial": pa.array([0] * clips.num_rows, pa.int64())})
+            responses.append(generate(once, name, model, store, settings.cluster, journal))
         rows = extract(join_items(clips, pa.concat_tables(responses)), settings.cluster, journal)
         results = finish_rows(score(rows, scorers, store, settings.cluster, journal))
 
@@ -69,15 +76,19 @@ def main(config: DictConfig) -> None:
     stop_if_failing(settings.max_failure_rate, journal)
 
 
-def read_recorded(settings: AriaEval, benchmark: Any, model: Any, items: pa.Table) -> dict[str, RecordedResponses]:
+def read_recorded(
+    settings: AriaEval, benchmark: Any, model: Any, items: pa.Table
+) -> dict[str, RecordedResponses]:
     """Responses that exist already: the user's own file, and the response sets a benchmark ships for comparison."""
     sources = {"model": model} if isinstance(model, Recorded) else {}
     if settings.yardsticks:
-        sources |= {name: Recorded(path=str(path), name=name) for name, path in benchmark.yardsticks().items()}
+        sources |= {
+            name: Recorded(path=str(path), name=name) for name, path in benchmark.yardsticks().items()
+        }
     found = {name: source.responses(items) for name, source in sources.items()}
-    for responses in found.values():
-        for warning in responses.warnings():
-            print(f"note: {warning}", file=sys.stderr)
+    notes = json.loads((items.schema.metadata or {}).get(b"notes", b"[]"))
+    for note in [*notes, *(warning for responses in found.values() for warning in responses.warnings())]:
+        print(f"note: {note}", file=sys.stderr)
     return found
 
 
@@ -104,8 +115,11 @@ def report_store(journal: Journal, folder: Path) -> None:
 
 def stop_if_failing(limit: float, journal: Journal) -> None:
     """Exit with status 1 where a stage failed on too many of the rows it could try, or nothing could be tried."""
-    failing = [f"{name} failed on {tally.failed} of {tally.rows - tally.unusable} usable rows"
-               for name, tally in journal.stages.items() if tally.failure_rate > limit]
+    failing = [
+        f"{name} failed on {tally.failed} of {tally.rows - tally.unusable} usable rows"
+        for name, tally in journal.stages.items()
+        if tally.failure_rate > limit
+    ]
     if all(journal.stages[name].rows == journal.stages[name].unusable for name in METRIC_STAGES):
         failing.append("no row could be scored")
     if failing:

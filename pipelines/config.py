@@ -21,6 +21,9 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import ValidationError
 
+from operators.tables import TableError
+from operators.weights import WeightsError
+
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
 
@@ -119,7 +122,7 @@ def _refuse_unknown(node: DictConfig, path: str) -> None:
 def unknown_key(key: str, allowed: list[str]) -> str:
     """One sentence: the wrong key, the nearest right one, all that is allowed there."""
     near = difflib.get_close_matches(key.rsplit(".", 1)[-1], allowed, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = f", did you mean {near[0]!r}?" if near else "."
     return f"unknown config key {key!r}{hint} Allowed here: {', '.join(sorted(allowed))}"
 
 
@@ -154,12 +157,14 @@ def _explain_validation(error: ValidationError, where: str, body: DictConfig) ->
 def entry(config_name: str, task: Callable[[DictConfig], None]) -> None:
     """Run `task` under Hydra; whatever is the user's to mend is printed as one readable message, exit status 1."""
     register()
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises instead of printing, and we can say what is allowed
+    os.environ["HYDRA_FULL_ERROR"] = (
+        "1"  # Hydra then raises instead of printing, and we can say what is allowed
+    )
     try:
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(task)()
     except HydraException as error:
         sys.exit(f"error: {_explain_composition(error)}")
-    except (ConfigError, OmegaConfBaseException) as error:
+    except (ConfigError, OmegaConfBaseException, TableError, WeightsError) as error:
         sys.exit(f"error: {error}")
 
 
@@ -168,7 +173,11 @@ def _explain_composition(error: HydraException) -> str:
     if not isinstance(cause, OmegaConfBaseException) or not isinstance(cause.parent_node, DictConfig):
         return str(error)
     kind = OmegaConf.get_type(cause.parent_node)
-    allowed = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else list(cause.parent_node)
+    allowed = (
+        [f.name for f in dataclasses.fields(kind)]
+        if dataclasses.is_dataclass(kind)
+        else list(cause.parent_node)
+    )
     allowed = [str(key) for key in allowed if not str(key).startswith("_")]
     if cause.key is not None and str(cause.key) not in allowed:
         return unknown_key(str(cause.full_key), allowed)

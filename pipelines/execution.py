@@ -91,14 +91,20 @@ def session(cluster: object) -> Iterator[None]:
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     import ray
 
-    local = {} if cluster.address else {
-        "num_cpus": cluster.num_cpus,
-        "num_gpus": cluster.num_gpus,
-        "object_store_memory": max(cluster.object_store_mb, 100) * 2**20,
-        "include_dashboard": False,
-    }
+    local = (
+        {}
+        if cluster.address
+        else {
+            "num_cpus": cluster.num_cpus,
+            "num_gpus": cluster.num_gpus,
+            "object_store_memory": max(cluster.object_store_mb, 100) * 2**20,
+            "include_dashboard": False,
+        }
+    )
     with _without_native_chatter():
-        ray.init(address=cluster.address or "local", log_to_driver=False, logging_level=logging.ERROR, **local)
+        ray.init(
+            address=cluster.address or "local", log_to_driver=False, logging_level=logging.ERROR, **local
+        )
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False  # Ray shows one bar per operator; a run shows one per phase
     context.max_errored_blocks = 0  # an exception in a stage stops the run: nothing is dropped silently

@@ -102,7 +102,9 @@ class Lookup:
         """Per row the stored entry, or None and the reason why there is none."""
         entries = [self._known.get(key) for key in self._keys]
         reasons = [
-            None if entry else (blocked or self._failures.get(key) or "not_computed: the run ended before this row")
+            None
+            if entry
+            else (blocked or self._failures.get(key) or "not_computed: the run ended before this row")
             for entry, blocked, key in zip(entries, self._blocked, self._keys, strict=True)
         ]
         return entries, reasons

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from operators.extraction import Extract
 
 from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
-from operators.extraction import Extract
 from operators.frames import with_columns
 from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE
 from operators.store import Store
@@ -56,7 +56,9 @@ def extract(rows: pa.Table, cluster: Cluster, journal: Journal, spec: Spec | Non
     """Slots and answers of every response: `rows` with the CHAIN columns."""
     stage = Stage("extract", spec or Extract(), resources(cluster.extract))
     with journal.phase("extract"):
-        done = _all_rows(stage, with_columns(rows, {"extract.todo": pc.is_valid(rows["response"])}), "extract")
+        done = _all_rows(
+            stage, with_columns(rows, {"extract.todo": pc.is_valid(rows["response"])}), "extract"
+        )
     journal.stages["extract"] = _tally(done, "extract", done["extract.error"])
     failed = pc.coalesce(done["row_error"], done["extract.error"])
     return with_columns(done, {"row_error": failed}).select([*rows.column_names, *CHAIN.names])
@@ -71,19 +73,23 @@ def _all_rows(stage: Stage, table: pa.Table, title: str) -> pa.Table:
 def _tally(done: pa.Table, stage: str, error: pa.ChunkedArray) -> Tally:
     tried = pc.sum(done[f"{stage}.todo"]).as_py() or 0
     failed = done.num_rows - error.null_count
-    return Tally(done.num_rows, done.num_rows - tried, 0, tried, failed, pc.sum(done[f"{stage}.seconds"]).as_py())
+    return Tally(
+        done.num_rows, done.num_rows - tried, 0, tried, failed, pc.sum(done[f"{stage}.seconds"]).as_py()
+    )
 
 
 def generate(
-    items: pa.Table, name: str, model: Spec, store: Store, cluster: Cluster, journal: Journal, trial: int = 0
+    rows: pa.Table, name: str, model: Spec, store: Store, cluster: Cluster, journal: Journal
 ) -> pa.Table:
-    """One response of `model` per item (RESPONSE rows): from the store where it is there, else generated."""
-    rows = with_columns(items, {"trial": pa.array(np.full(items.num_rows, trial))})
+    """One response of `model` per row (RESPONSE columns): from the store where it is there, else generated.
+
+    `rows`: items with CLIPS columns and `trial`; where trials reorder clips or choices, they already are in that order.
+    """
     blocked = pc.coalesce(rows["item_error"], rows["audio_error"]).to_pylist()
     stage = Stage("generate", model, resources(cluster.generate))
     with journal.phase("generate"):
         lookup = Lookup(stage, store.responses(model), rows, blocked, "response_error")
-        find_or_compute([lookup], rows, "generate", carry=("item_id", "benchmark"))
+        find_or_compute([lookup], rows, "generate", carry=("item_id", "benchmark", "trial"))
     entries, reasons = lookup.results()
     journal.stages["generate"] = lookup.tally()
     said = [entry or dict.fromkeys(("response", "finish_reason", "usage")) for entry in entries]

@@ -13,4 +13,6 @@ def shared(name: str) -> Path:
     for folder in (ROOT / "data", ROOT):
         if (folder / name).exists():
             return folder / name
-    pytest.skip(f"test data {name!r} is not at {ROOT}; set AUDIO_REASONING_SHARED to the folder that holds data/")
+    pytest.skip(
+        f"test data {name!r} is not at {ROOT}; set AUDIO_REASONING_SHARED to the folder that holds data/"
+    )

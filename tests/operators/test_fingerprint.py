@@ -51,7 +51,9 @@ def test_fingerprints_are_the_same_in_another_process():
         "from operators.fingerprint import canonical, fingerprint;"
         "from operators.weights import Weights; print(canonical(Weights('org/model', '0'*40)))"
     )
-    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    other = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
     assert other == str(canonical(PINNED))
 
 

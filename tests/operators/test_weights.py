@@ -15,7 +15,7 @@ def test_a_missing_package_says_how_to_install_it():
 
 
 def test_another_version_of_a_package_is_refused():
-    with pytest.raises(WeightsError, match="config asks for 0.0.0"):
+    with pytest.raises(WeightsError, match="config asks for"):
         Weights("package:numpy==0.0.0/numpy").folder()
 
 

@@ -25,7 +25,13 @@ def tone(path, seconds=0.5, rate=16000, pitch=440.0):
 
 
 def question(number, audio, **other):
-    row = {"id": f"q{number}", "question": "What is heard?", "choices": CHOICES, "answer": "dog", "audio": audio}
+    row = {
+        "id": f"q{number}",
+        "question": "What is heard?",
+        "choices": CHOICES,
+        "answer": "dog",
+        "audio": audio,
+    }
     return {**row, **other}
 
 
@@ -155,7 +161,13 @@ def test_bad_rows_of_a_manifest_are_counted_by_reason(tmp_path):
     found = results(tmp_path)
     assert found.num_rows == 6, "no row is dropped"
     reasons = [error and error.split(":")[0] for error in found["item_error"].to_pylist()]
-    assert reasons == [None, "answer_not_in_choices", "empty_choice", "audio_outside_folder", *["duplicate_id"] * 2]
+    assert reasons == [
+        None,
+        "answer_not_in_choices",
+        "empty_choice",
+        "audio_outside_folder",
+        *["duplicate_id"] * 2,
+    ]
     assert [row["aria"] is not None for row in found.to_pylist()] == [True] + [False] * 5
     assert "q77" in done.stderr, "a response to an unknown question is mentioned"
 

@@ -88,5 +88,7 @@ def test_help_shows_groups_fields_and_examples(tmp_path):
 
 
 def test_an_unknown_field_of_a_group_is_refused_when_built():
-    with pytest.raises(ConfigError, match="unknown config key 'scorers.m5.limit'"):
-        build({"_target_": "operators.metrics.reasoning_progress.ReasoningProgress", "limit": 3}, "scorers.m5")
+    with pytest.raises(ConfigError, match=r"unknown config key 'scorers\.m5\.limit'"):
+        build(
+            {"_target_": "operators.metrics.reasoning_progress.ReasoningProgress", "limit": 3}, "scorers.m5"
+        )

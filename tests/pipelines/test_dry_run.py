@@ -9,7 +9,17 @@ from tests.pipelines.cli import ROOT, aria_eval
 def test_the_plan_names_stages_columns_resources_and_rows(tmp_path):
     run = aria_eval(tmp_path, "+cluster=a6000x4", "dry_run=true")
     assert run.returncode == 0, run.stderr
-    for words in ("a6000x4", "audio", "generate", "extract", "m1", "m6", "AcousticGrounding", "GPU", "response"):
+    for words in (
+        "a6000x4",
+        "audio",
+        "generate",
+        "extract",
+        "m1",
+        "m6",
+        "AcousticGrounding",
+        "GPU",
+        "response",
+    ):
         assert words in run.stdout
     assert not (tmp_path / "store").exists() and not (tmp_path / "run").exists()
 

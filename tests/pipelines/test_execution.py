@@ -33,7 +33,9 @@ class Length:
                 open(self.antidote, "w").close()
                 os._exit(1)
             nothing = np.full(len(texts), None, dtype=object)
-            return dict(zip(self.writes, (np.array([float(len(t)) for t in texts]), nothing, nothing), strict=True))
+            return dict(
+                zip(self.writes, (np.array([float(len(t)) for t in texts]), nothing, nothing), strict=True)
+            )
 
         return op
 
@@ -50,7 +52,9 @@ def table(texts):
 
 def test_rows_come_back_once_with_errors_beside_them(ray_session):
     texts = [f"{'x' * n}" for n in range(40)] + ["bad"]
-    done = pa.concat_tables(run([Stage("m1", Length(), Resources(batch_size=8))], table(texts), "test")).sort_by("row")
+    done = pa.concat_tables(
+        run([Stage("m1", Length(), Resources(batch_size=8))], table(texts), "test")
+    ).sort_by("row")
     assert done["m1_acoustic_grounding"].to_pylist() == [*map(float, range(40)), None]
     assert done["m1.error"].to_pylist() == [None] * 40 + ["ValueError: bad text"]
 
@@ -79,5 +83,9 @@ def test_pools_that_do_not_fit_are_refused_instead_of_waiting_for_ever(ray_sessi
 
 def test_blocks_do_not_split_rows_that_belong_together():
     rows = pa.table({"clip": ["a"] * 5 + ["b"] + ["c"] * 3 + ["d"]})
-    assert [block["clip"].to_pylist() for block in cut(rows, 2, "clip")] == [["a"] * 5, ["b"] + ["c"] * 3, ["d"]]
+    assert [block["clip"].to_pylist() for block in cut(rows, 2, "clip")] == [
+        ["a"] * 5,
+        ["b"] + ["c"] * 3,
+        ["d"],
+    ]
     assert [block.num_rows for block in cut(rows, 4, None)] == [4, 4, 2]
