@@ -116,6 +116,8 @@ def _answer(request: dict, requests: BinaryIO, max_seconds: float) -> Probe:
 def serve(max_seconds: float, deadline_seconds: float) -> None:
     """Answer requests from standard input until it ends; the process dies of SIGALRM on one that takes too
     long."""
+    import soundfile  # noqa: F401 - loaded before the first deadline runs
+
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
     requests = sys.stdin.buffer

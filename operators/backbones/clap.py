@@ -101,10 +101,10 @@ class LoadedClap:
     def _embed_windows(self, pieces: list[np.ndarray]) -> np.ndarray:
         import torch
 
-        features = self._extractor(
-            pieces, sampling_rate=self._extractor.sampling_rate, padding="repeatpad", return_tensors="pt"
-        )["input_features"].to(self._model.device, torch.float32)
-        # No window is longer than the model hears; a fusion extractor would mark one so at random.
+        rate = self._extractor.sampling_rate
+        made = self._extractor(pieces, sampling_rate=rate, padding="repeatpad", return_tensors="pt")
+        features = made["input_features"].to(self._model.device, torch.float32)
+        # No window is longer than the model hears; a fusion checkpoint's extractor would mark one at random.
         longer = torch.zeros((len(pieces), 1), dtype=torch.bool, device=self._model.device)
         with torch.inference_mode():
             output = self._model.get_audio_features(input_features=features, is_longer=longer)

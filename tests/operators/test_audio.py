@@ -325,12 +325,12 @@ def test_a_decoder_that_crashes_or_hangs_costs_its_clip_only(tmp_path: Path) -> 
     for name in ("a", "crash", "b", "hang", "c"):
         (tmp_path / f"{name}.wav").write_bytes(encoded(tone()))
         rows.append([str(tmp_path / f"{name}.wav")])
-    decoder = DecoderProcess(1800, 1.0, command=[sys.executable, "-c", TOY_DECODER])
+    decoder = DecoderProcess(1800, 1.5, command=[sys.executable, "-c", TOY_DECODER])
     found = _probe_rows(column(rows), Memo(), decoder.probe)
     good = pcm_hash(decode(rows[0][0]))
     assert [hashes[0] for hashes in found["audio_hashes"]] == [good, None, good, None, good]
     assert found["audio_error"][1].startswith(f"decoder_crashed: decoding {rows[1][0]} ended the decoder")
-    assert found["audio_error"][3] == f"decoder_timeout: {rows[3][0]} was not decoded within 1 s"
+    assert found["audio_error"][3] == f"decoder_timeout: {rows[3][0]} was not decoded within 1.5 s"
     decoder.close()
     assert decoder.pid is None
 
