@@ -15,6 +15,7 @@ import hashlib
 import io
 import re
 import stat
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from pydantic import ConfigDict
 from operators.base import Batch
 from operators.batching import Memo
 from operators.fingerprint import execution_field
+from operators.text import encodable
 
 FRAME_SECONDS = 0.025
 MAX_SECONDS = 1800.0
@@ -47,9 +49,9 @@ class AudioError(ValueError):
     file"."""
 
     def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason = reason
-        self.detail = detail
+        # File names may hold lone surrogates, which no table takes.
+        self.reason, self.detail = reason, encodable(detail)
+        super().__init__(f"{reason}: {self.detail}")
 
     def __reduce__(self) -> tuple[type[AudioError], tuple[str, str]]:
         return type(self), (self.reason, self.detail)
@@ -141,15 +143,21 @@ def fetch(uri: str) -> bytes:
         raise AudioError("permission", f"{name} may not be read by this user") from error
     except AudioError:
         raise
-    except (OSError, ValueError, ImportError) as error:
+    except _unreadable() as error:
         # ValueError: an unknown protocol, a NUL in a path. ImportError: the protocol's package is missing.
         raise AudioError("unreadable", f"{name} cannot be read ({type(error).__name__})") from error
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """What reading may raise for one file; aiohttp, behind http URIs, has errors of its own."""
+    aiohttp = sys.modules.get("aiohttp")
+    return (OSError, ValueError, ImportError, *([aiohttp.ClientError] if aiohttp else []))
 
 
 def _fetch_local(path: str) -> bytes:
     if not path:
         raise AudioError("missing_file", "the audio path is empty")
-    found = Path(path).expanduser()
+    found = Path(path)
     status = found.stat()
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise AudioError("not_a_file", f"{path} is a device, pipe or socket")
@@ -220,7 +228,9 @@ def _read_mono(file, name: str) -> np.ndarray:
             break
         blocks.append(block.mean(axis=1, dtype=np.float32))
         done += len(block)
-    if done < file.frames:
+    # MP3 headers count frames of 1152 samples, and encoders disagree on the padding at both ends.
+    slack = 2 * 1152 if file.format == "MP3" else 0
+    if done + slack < file.frames:
         raise AudioError("truncated_audio", f"{name} promises {file.frames} frames and holds {done}")
     return np.concatenate(blocks)
 

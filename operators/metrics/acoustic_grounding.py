@@ -155,7 +155,8 @@ def _find(key: str, uris: list[str]) -> Clip | str:
     error = ""
     for uri in dict.fromkeys(uris):
         try:
-            clip = decode(uri)
+            # How long a clip may be was decided when it was probed.
+            clip = decode(uri, max_seconds=np.inf)
         except AudioError as failure:
             error = str(failure)
             continue

@@ -118,6 +118,8 @@ def test_a_file_that_ends_before_its_header_says_is_refused(form: str, subtype: 
     noise = (0.1 * np.random.default_rng(0).normal(size=6 * RATE)).astype(np.float32)
     data = encoded(noise, form=form, subtype=subtype)
     assert decode_bytes(data, "whole").seconds == pytest.approx(6, abs=0.1)
+    if form == "MP3" and part > 0.99:
+        return  # less than a frame is missing, which an MP3 header does not count
     with pytest.raises(AudioError, match=r"^truncated_audio: cut "):
         decode_bytes(data[: int(part * len(data))], "cut")
 
@@ -168,6 +170,9 @@ def test_places_that_hold_no_file(tmp_path: Path) -> None:
         (str(tmp_path / "pipe.wav"), "not_a_file"),
         ("/dev/zero", "not_a_file"),
         ("x\0y.wav", "unreadable"),
+        ("\ud800.wav", "unreadable"),
+        ("~nobody/x.wav", "missing_file"),
+        ("x" * 5000, "unreadable"),
         ("nosuchprotocol://a/b.wav", "unreadable"),
         (f"file://{tmp_path}/nothing.wav", "missing_file"),
         (f"file://{tmp_path}", "is_a_directory"),
@@ -175,6 +180,7 @@ def test_places_that_hold_no_file(tmp_path: Path) -> None:
         with pytest.raises(AudioError) as caught:
             decode(uri)
         assert caught.value.reason == reason, uri
+        assert str(caught.value).encode()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")

@@ -121,7 +121,7 @@ def test_each_sound_and_entity_is_encoded_once(tones: dict[int, str], tmp_path: 
 
 def test_several_clips_count_where_the_entity_is_heard_best(tones: dict[int, str]) -> None:
     (row,) = _Listener(Toy()).score(toy_rows([[tones[200], tones[600]]], [["200", "600", "400"]]))
-    # 200 and 600 Hz each have a clip of their own; 400 Hz is 2 x 200 crossings per second off in either: 1 - 0.4.
+    # 200 and 600 Hz each have a clip of their own; 400 Hz is 400 crossings a second off in both: 1 - 0.4.
     assert row.details["similarities"] == pytest.approx([1, 1, 0.6], abs=0.01)
     assert row.value == pytest.approx((1 + 1 + 0.6) / 3, abs=0.01)
 
@@ -167,9 +167,9 @@ def test_a_sound_is_found_at_another_place(tones: dict[int, str], tmp_path: Path
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[AcousticGrounding, Op]:
-    spec = AcousticGrounding(
-        Clap(Weights(str(save_tiny_clap(tmp_path_factory.mktemp("clap")))), device="cpu")
-    )
+    # Of the random models this is one with positive cosines, far apart for different sounds.
+    folder = save_tiny_clap(tmp_path_factory.mktemp("clap"), seed=10)
+    spec = AcousticGrounding(Clap(Weights(str(folder)), device="cpu"))
     return spec, spec.build()
 
 
@@ -187,16 +187,8 @@ def test_the_spec_on_good_and_bad_rows(tiny: tuple[AcousticGrounding, Op], tmp_p
     for path, data in zip(bad, files.values(), strict=True):
         Path(path).write_bytes(data)
     bad.append(str(tmp_path / "missing.wav"))
-    uris = [
-        [mono],
-        [str(stereo)],
-        [mono, str(stereo)],
-        *([path] for path in bad),
-        [mono, bad[0]],
-        [],
-        [bad[0]],
-        [mono],
-    ]
+    good = [[mono], [str(stereo)], [mono, str(stereo)]]
+    uris = [*good, *([path] for path in bad), [mono, bad[0]], [], [bad[0]], [mono]]
     entities = [["rain", "dog"]] * (len(uris) - 2) + [[], ["", "\t"]]
     batch = probed(uris, entities)
     found = apply(spec, op, batch)
@@ -218,7 +210,7 @@ def test_the_spec_on_good_and_bad_rows(tiny: tuple[AcousticGrounding, Op], tmp_p
 
 def test_scores_do_not_depend_on_batches(tiny: tuple[AcousticGrounding, Op], tmp_path: Path) -> None:
     spec, op = tiny
-    lengths = [0.1, 1, 11]
+    lengths = [0.1, 1, 3]
     paths = [write_tone(tmp_path / f"{i}.wav", 200 * (i + 1), seconds) for i, seconds in enumerate(lengths)]
     uris = [[paths[i % 3]] for i in range(6)]
     entities = [["rain"], ["a dog barks " * 30, "x"], ["music"], ["rain", "speech"], ["dog"], ["thunder"]]
@@ -230,7 +222,8 @@ def test_scores_do_not_depend_on_batches(tiny: tuple[AcousticGrounding, Op], tmp
         apply(spec, fresh, {name: cells[[row]] for name, cells in batch.items()})[NAME][0] for row in order
     ]
     assert whole[order] == pytest.approx(singles, abs=1e-4)
-    assert len(set(whole.round(9))) > 3
+    assert len(set(whole.tolist())) == 6
+    assert (whole > 0).all()
 
 
 def test_a_batch_without_rows(tiny: tuple[AcousticGrounding, Op]) -> None:
