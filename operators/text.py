@@ -9,11 +9,13 @@ import numpy as np
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # A full stop before a lower-case letter is an abbreviation more often than an end ("approx. two seconds").
-_SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])[\"')\]\u201d\u2019]*\s+(?=[^\sa-z])|\s*[\r\n]+\s*")
-_ENUMERATOR = re.compile(r"\W*\w{0,2}\W*")
+_SENTENCE_END = re.compile(
+    r"(?:(?<=[.!?\u3002\uff01\uff1f])|(?<=[.!?\u3002\uff01\uff1f][\"')\]\u201d\u2019]))\s+(?=[^\sa-z])|[\r\n]+"
+)
 # Tags are short and stay on their line; a longer bracket is content.
 _TAG = re.compile(r"\[[^\[\]\n]{0,40}\]")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_CONTRACTIONS = frozenset({"he's", "it's", "she's"})  # NLTK's stop words list these whole
 
 
 def encodable(text: str) -> str:
@@ -32,16 +34,16 @@ def sentences(text: str) -> list[str]:
     A piece of at most two letters or digits ("B.", "1.", "-") is an enumerator and stays with what follows
     it, so that the answer "B. Dog barking" is one sentence.
     """
-    pieces, held = [], ""
-    for piece in _SENTENCE_END.split(text):
-        piece = f"{held} {piece.strip()}".strip()
-        held = ""
-        if _ENUMERATOR.fullmatch(piece):
-            held = piece
-        else:
-            pieces.append(piece)
+    pieces: list[str] = []
+    held: list[str] = []
+    for piece in filter(None, map(str.strip, _SENTENCE_END.split(text))):
+        held.append(piece)
+        if sum(map(str.isalnum, piece)) > 2:
+            pieces.append(" ".join(held))
+            held = []
     if held:
-        pieces[-1:] = [f"{pieces[-1]} {held}"] if pieces else [held]
+        pieces.append(" ".join([*pieces[-1:], *held]))
+        del pieces[-2:-1]
     return pieces
 
 
@@ -58,7 +60,4 @@ def at_most(pieces: list[str], limit: int) -> list[str]:
 def words(text: str) -> list[str]:
     """Lower-case words of `text` in order: runs of letters of any script, no [tags], no possessive 's."""
     plain = _TAG.sub(" ", text).lower().replace("\u2019", "'")
-    return [word.removesuffix("'s") if word not in _NOT_POSSESSIVE else word for word in _WORD.findall(plain)]
-
-
-_NOT_POSSESSIVE = frozenset({"he's", "it's", "she's"})
+    return [word if word in _CONTRACTIONS else word.removesuffix("'s") for word in _WORD.findall(plain)]

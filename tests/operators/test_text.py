@@ -25,7 +25,8 @@ def test_anything_visible_is_present(text):
         ("B. Dog barking", ["B. Dog barking"]),
         ("1. Rain falls.\n2. A dog barks.\n", ["1. Rain falls.", "2. A dog barks."]),
         ("The answer is B.", ["The answer is B."]),
-        ('He says "Stop." Then silence.', ['He says "Stop.', "Then silence."]),
+        ('He says "Stop." Then silence.', ['He says "Stop."', "Then silence."]),
+        ("(It rains.) Wind blows. B", ["(It rains.)", "Wind blows. B"]),
         ("4/4", ["4/4"]),
         ("A", ["A"]),
         ("", []),
@@ -35,6 +36,13 @@ def test_anything_visible_is_present(text):
 )
 def test_sentences(text, expected):
     assert sentences(text) == expected
+
+
+@pytest.mark.parametrize("unit", [" ", "-\n", "1\n", ". ", '."', "!", "[", "a'", "\n \n", "( "])
+def test_text_made_to_be_slow_is_not(unit):
+    text = unit * 100_000 + " end"
+    assert sentences(text)[-1].endswith("end")
+    assert words(text)[-1] == "end"
 
 
 @given(st.text(max_size=200))

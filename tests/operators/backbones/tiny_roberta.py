@@ -27,7 +27,8 @@ def tiny_roberta(folder: Path, labels: Sequence[str]) -> Path:
     )
     config = RobertaConfig(
         vocab_size=len(fast), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=64, max_position_embeddings=514, type_vocab_size=1, pad_token_id=1, bos_token_id=0, eos_token_id=2,
+        intermediate_size=64, max_position_embeddings=514, type_vocab_size=1,
+        pad_token_id=1, bos_token_id=0, eos_token_id=2,
         id2label=dict(enumerate(labels)), label2id={label: index for index, label in enumerate(labels)},
     )  # fmt: skip
     torch.manual_seed(0)
