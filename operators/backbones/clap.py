@@ -96,7 +96,7 @@ class LoadedClap:
 
     def similarity(self, clips: np.ndarray, entities: np.ndarray) -> np.ndarray:
         """Cosines [A, E] of clip codes [A, D] and entity codes [E, D]."""
-        return clips @ entities.T
+        return np.clip(clips @ entities.T, -1, 1)  # float32 may pass 1 by a hair
 
     def _embed_windows(self, pieces: list[np.ndarray]) -> np.ndarray:
         import torch
