@@ -6,7 +6,9 @@ tokenizer and the model in evaluation mode. Everything in a process that asks fo
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +17,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.fingerprint import execution_field
+from operators.text import encodable
 from operators.weights import Weights, WeightsError
 
 if TYPE_CHECKING:
@@ -51,16 +54,28 @@ class LoadedCausalLM:
     device: torch.device
 
     def token_ids(self, text: str) -> list[int]:
-        """The tokens of a piece of text, without beginning-of-sequence or other special tokens added."""
+        """The tokens of untrusted text: no special token is added, and one spelled out in the text is plain text."""
+        return self.tokenizer(encodable(text), add_special_tokens=False, split_special_tokens=True).input_ids
+
+    def template_ids(self, text: str) -> list[int]:
+        """The tokens of our own text, in which special tokens such as `<|im_start|>` mean what they say."""
         return self.tokenizer(text, add_special_tokens=False).input_ids
 
     def opening_ids(self) -> list[int]:
         """What the tokenizer puts before any text: one beginning-of-sequence token, or nothing."""
-        body, whole = self.token_ids("a"), self.tokenizer("a").input_ids
+        body, whole = self.template_ids("a"), self.tokenizer("a").input_ids
         for start in range(len(whole) - len(body) + 1):
             if whole[start : start + len(body)] == body:
                 return whole[:start]
         return []
+
+    def continuation_ids(self, lead: str, text: str) -> tuple[list[int], list[int]]:
+        """The tokens of `lead` and of `text` after it and one space, cut where `text` begins."""
+        start, whole = self.token_ids(lead), self.token_ids(f"{lead} {text}")
+        if whole[: len(start)] == start:
+            return start, whole[len(start) :]
+        # A tokenizer that merges across the space: the two pieces are then encoded apart.
+        return start, self.token_ids(f" {text}")
 
     @property
     def padding_id(self) -> int:
@@ -83,8 +98,23 @@ def _load(weights: Weights, gguf_file: str | None, dtype: Dtype, device: str | N
 
         folder = converted_folder(weights, gguf_file)
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    tokenizer, model = _read(folder, getattr(torch, dtype))
+    with without_progress_bars():
+        tokenizer, model = _read(folder, getattr(torch, dtype))
     return LoadedCausalLM(tokenizer, model.to(place).eval().requires_grad_(False), place)
+
+
+@contextlib.contextmanager
+def without_progress_bars() -> Iterator[None]:
+    """Keep transformers' loading bars, a line for every worker that loads weights, off the screen."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _read(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
