@@ -15,19 +15,19 @@ from typing import Any
 import pyarrow as pa
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
-from operators.extraction import Extract
 from rich.console import Console
 
 from operators.aggregate import failure_reasons, finish_rows, summarise
 from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
+from operators.extraction import Extract
 from operators.frames import with_columns
 from operators.lalms.recorded import Recorded, RecordedResponses
 from operators.leaderboard import show
 from operators.store import Store
 from operators.weights import require
 from pipelines import plan
-from pipelines.config import AriaEval, build, entry, plain
+from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
 from pipelines.phases import Journal, extract, generate, probe_audio, score
 from pipelines.record import write_record, write_tables
@@ -37,19 +37,24 @@ METRIC_STAGES = ("m1", "m2", "m3", "m4", "m5", "m6")
 
 
 def main(config: DictConfig) -> None:
+    """What Hydra calls: where the tables go and what the model is called are Hydra's to say."""
+    runtime = HydraConfig.get().runtime
+    evaluate(config, Path(runtime.output_dir), runtime.choices["model"])
+
+
+def evaluate(config: DictConfig, folder: Path, name: str) -> None:
+    """One run: results of `config` into `folder`, a generating model under `name`. SystemExit where it failed."""
     settings: AriaEval = plain(config)
     benchmark = build(settings.benchmark, "benchmark")
     model = build(settings.model, "model")
-    scorers = {name: build(getattr(settings.scorers, name), f"scorers.{name}") for name in METRIC_STAGES}
+    scorers = {
+        metric: build(getattr(settings.scorers, metric), f"scorers.{metric}") for metric in METRIC_STAGES
+    }
     items = benchmark.load()
-    recorded = read_recorded(settings, benchmark, model, items)
+    recorded = read_recorded(settings, benchmark, model, items, name)
     if settings.dry_run:
-        plan.show(
-            stages(settings, model, scorers, items, recorded),
-            settings.cluster,
-            settings.store.root,
-            Console(),
-        )
+        planned = stages(settings, model, scorers, items, recorded)
+        plan.show(planned, settings.cluster, settings.store.root, Console())
         return
 
     for spec in (model, *scorers.values()):
@@ -59,16 +64,14 @@ def main(config: DictConfig) -> None:
         clips = probe_audio(items, settings.cluster, journal)
         responses = [found.table for found in recorded.values()]
         if not isinstance(model, Recorded):
-            name = HydraConfig.get().runtime.choices["model"]
             once = with_columns(clips, {"trial": pa.array([0] * clips.num_rows, pa.int64())})
             responses.append(generate(once, name, model, store, settings.cluster, journal))
         rows = extract(join_items(clips, pa.concat_tables(responses)), settings.cluster, journal)
         results = finish_rows(score(rows, scorers, store, settings.cluster, journal))
 
     summary, failures = summarise(results), failure_reasons(results)
-    folder = Path(HydraConfig.get().runtime.output_dir)
     specs = {"audio": ProbeAudio(), "extract": Extract(), "generate": model, **scorers}
-    notes = {"recorded": {name: found.describe() for name, found in recorded.items()}}
+    notes = {"recorded": {source: found.describe() for source, found in recorded.items()}}
     write_tables(folder, results, summary, failures)
     write_record(folder, config, specs, journal, notes)
     show(summary, failures)
@@ -77,7 +80,7 @@ def main(config: DictConfig) -> None:
 
 
 def read_recorded(
-    settings: AriaEval, benchmark: Any, model: Any, items: pa.Table
+    settings: AriaEval, benchmark: Any, model: Any, items: pa.Table, name: str
 ) -> dict[str, RecordedResponses]:
     """Responses that exist already: the user's own file, and the response sets a benchmark ships for comparison."""
     sources = {"model": model} if isinstance(model, Recorded) else {}
@@ -85,11 +88,25 @@ def read_recorded(
         sources |= {
             name: Recorded(path=str(path), name=name) for name, path in benchmark.yardsticks().items()
         }
-    found = {name: source.responses(items) for name, source in sources.items()}
+    found = {source: recorded.responses(items) for source, recorded in sources.items()}
+    check_names(found, [] if isinstance(model, Recorded) else [name])
     notes = json.loads((items.schema.metadata or {}).get(b"notes", b"[]"))
     for note in [*notes, *(warning for responses in found.values() for warning in responses.warnings())]:
         print(f"note: {note}", file=sys.stderr)
     return found
+
+
+def check_names(found: Mapping[str, RecordedResponses], taken: list[str]) -> None:
+    """Two sources under one name would be averaged as one model."""
+    seen = set(taken)
+    for responses in found.values():
+        models = set(responses.table["model"].to_pylist())
+        if models & seen:
+            raise ConfigError(
+                f"{responses.file}: the name {sorted(models & seen)[0]!r} is taken in this run; set model.name, "
+                f"or yardsticks=false"
+            )
+        seen |= models
 
 
 def stages(
@@ -114,11 +131,14 @@ def report_store(journal: Journal, folder: Path) -> None:
 
 
 def stop_if_failing(limit: float, journal: Journal) -> None:
-    """Exit with status 1 where a stage failed on too many of the rows it could try, or nothing could be tried."""
+    """Exit with status 1 where a stage failed on too many of the rows it could try, or nothing could be tried.
+
+    A clip that cannot be heard is a fault of the input, not of a stage: it is counted, and blocks what needs it.
+    """
     failing = [
         f"{name} failed on {tally.failed} of {tally.rows - tally.unusable} usable rows"
         for name, tally in journal.stages.items()
-        if tally.failure_rate > limit
+        if name != "audio" and tally.failure_rate > limit
     ]
     if all(journal.stages[name].rows == journal.stages[name].unusable for name in METRIC_STAGES):
         failing.append("no row could be scored")

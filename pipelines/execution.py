@@ -84,13 +84,16 @@ def _spread(name: str, values: np.ndarray | None, todo: np.ndarray, errors: list
 
 @contextmanager
 def session(cluster: object) -> Iterator[None]:
-    """A Ray session for one run: a small local one, or the cluster at `cluster.address`."""
+    """A Ray session for one run: a small local one, or the cluster at `cluster.address`. One that is open is used."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     # Ray Data's own way of starting actors makes Ray's core print an error line per pool, about nothing of ours.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     import ray
 
+    if ray.is_initialized():
+        yield
+        return
     local = (
         {}
         if cluster.address

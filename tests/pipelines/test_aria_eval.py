@@ -8,7 +8,9 @@ import pytest
 import soundfile as sf
 
 from operators.schema import METRICS, result_schema
-from tests.pipelines.cli import TOYS, aria_eval
+from pipelines.config import Cluster
+from pipelines.execution import session
+from tests.pipelines.cli import TOY_PATH, TOYS, aria_eval, evaluated
 
 CHAIN = "[PERCEPTION] Entities: dog, rain. [ANALYSIS] {a} [REASONING] {r} [ANSWER] {answer}"
 CHOICES = ["dog", "cat", "rain"]
@@ -40,9 +42,24 @@ def said(number, reasoning="one two three four", answer="dog", **other):
     return {"id": f"q{number}", "response": text, **other}
 
 
+def recorded(folder):
+    return [
+        "benchmark=manifest",
+        f"benchmark.path={folder / 'q.jsonl'}",
+        "model=recorded",
+        f"model.path={folder / 'r.jsonl'}",
+    ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_session():
+    """One Ray for the runs of this module; a run on its own starts its own."""
+    with session(Cluster(num_cpus=2)):
+        yield
+
+
 def run(folder, *more):
-    recorded = ["benchmark=manifest", f"benchmark.path={folder / 'q.jsonl'}", "model=recorded"]
-    return aria_eval(folder, *TOYS, *recorded, f"model.path={folder / 'r.jsonl'}", *more)
+    return evaluated(folder, TOY_PATH, "scorers=toy", *recorded(folder), *more)
 
 
 def results(folder):
@@ -63,7 +80,7 @@ def plain_run(tmp_path_factory):
     good = [said(n, model="good") for n in range(3)]
     poor = [said(0, model="poor"), said(1, answer="cat", model="poor"), said(2, answer="", model="poor")]
     write_lines(folder / "r.jsonl", good + poor)
-    return folder, run(folder)
+    return folder, aria_eval(folder, *TOYS, *recorded(folder))
 
 
 def test_scores_answers_and_tables(plain_run):
@@ -223,7 +240,7 @@ def test_nothing_to_score_is_not_a_success(tmp_path):
 def test_a_missing_column_is_named_with_what_is_expected(tmp_path):
     write_lines(tmp_path / "q.jsonl", [{"id": "q0", "question": "?", "choices": CHOICES, "answer": "dog"}])
     write_lines(tmp_path / "r.jsonl", [said(0)])
-    done = run(tmp_path)
+    done = aria_eval(tmp_path, *TOYS, *recorded(tmp_path))
     assert done.returncode == 1 and "Traceback" not in done.stderr
     for words in ("q.jsonl", "audio", "choices", "answer"):
         assert words in done.stderr

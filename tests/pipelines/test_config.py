@@ -3,13 +3,12 @@
 from pathlib import Path
 
 import pytest
-from hydra import compose, initialize_config_dir
 
 from operators.fingerprint import canonical
 from operators.schema import METRICS
 from operators.weights import WeightsError
-from pipelines.config import CONF, ConfigError, build, plain, register
-from tests.pipelines.cli import aria_eval
+from pipelines.config import CONF, ConfigError, build, plain
+from tests.pipelines.cli import aria_eval, composed
 
 NEEDS = {("benchmark", "manifest"): ["benchmark.path=q.jsonl"], ("model", "recorded"): ["model.path=r.jsonl"]}
 
@@ -18,12 +17,6 @@ def options():
     for folder in sorted(path for path in CONF.rglob("*") if path.is_dir()):
         for file in sorted(folder.glob("*.yaml")):
             yield folder.relative_to(CONF).as_posix(), file.stem
-
-
-def composed(*overrides):
-    register()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose("aria_eval", overrides=list(overrides))
 
 
 @pytest.mark.parametrize(("group", "option"), list(options()))
