@@ -115,9 +115,29 @@ class MugenEval:
     dry_run: bool = False  # print the plan and stop: no Ray, no weights
 
 
+@dataclass
+class BuildMugen:
+    """`python -m pipelines.build_mugen`."""
+
+    corpora: dict[str, Any] = field(default_factory=dict)  # name -> fields of operators.construction.corpora.Corpus
+    tasks: dict[str, Any] = field(default_factory=dict)
+    only: list[str] | None = None  # names of the tasks to build; null: all
+    output: str = "mugen_built"
+    overwrite: bool = False  # replace the benchmark that `output` holds
+    audio: str = "copy"  # or "reference"
+    seed: int = 0
+    n_candidates: int = 5
+    items_per_task: int = 50
+    gold_uses: int = 3  # how often one clip may be the right option of one task
+    margins: dict[str, float] = field(default_factory=dict)  # property -> ratio or gap that counts as clear
+    measurements: Any = MISSING
+    workers: int = 1  # processes that measure
+
+
 def register() -> None:
     """Make the schemas known to Hydra."""
     ConfigStore.instance().store(name="aria_eval_schema", node=AriaEval)
+    ConfigStore.instance().store(name="build_mugen_schema", node=BuildMugen)
     ConfigStore.instance().store(name="mugen_eval_schema", node=MugenEval)
 
 
