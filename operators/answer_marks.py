@@ -1,0 +1,273 @@
+"""Where a response names its choices: every mention becomes one mark, so that phrases around it can be read.
+
+A mention of a choice's text becomes a *text mark*, a choice letter that stands like one (`(B)`, `B.`,
+`option B`) a *letter mark*: single characters of the private planes, which `normalise` removes from the
+text beforehand. Matching is by whole words, the longest choice first: "male" is not found in "female",
+nor "car" in "car horn".
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+_TEXT, _LETTER = 0xF0000, 0x100000
+MOST_CHOICES = 0x1000
+UNKNOWN_LETTER = chr(_LETTER + MOST_CHOICES)
+TEXT_MARK = f"[{chr(_TEXT)}-{chr(_TEXT + MOST_CHOICES)}]"
+LETTER_MARK = f"[{chr(_LETTER)}-{UNKNOWN_LETTER}]"
+MARK = f"[{TEXT_MARK[1:-1]}{LETTER_MARK[1:-1]}]"
+
+NUMBERS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+]
+ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
+
+# Controls, soft hyphens, direction marks, surrogates, private use: nothing that a choice could be told apart by.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+)
+_PUNCTUATION = str.maketrans(
+    {
+        "’": "'",
+        "‘": "'",
+        "“": '"',
+        "”": '"',
+        "«": '"',
+        "»": '"',
+        "–": "-",
+        "—": "-",
+        "−": "-",
+        "‐": "-",
+        "‑": "-",
+    }
+    | {
+        "_": " ",
+        "&": " and ",
+        "*": " ",
+        "`": "",
+        "\r": "\n",
+        "【": "[",
+        "】": "]",
+        "「": '"',
+        "」": '"',
+        "\u2028": "\n",
+    }
+)
+_KNOWN_TAG = re.compile(
+    r"</[\w ]{1,20}>?|<\s?(?i:answer|think|thinking|thought|step|summary|em|strong)\s?>|<(?:br|p|b|i)\s?/?>"
+)
+_RUN = re.compile(r"([^\w\s]|[^\S\n])\1{3,}")
+# Cyrillic and Greek capitals that look like Latin ones; they count as such only in a text without other such letters.
+_ALIKE = str.maketrans("АВСЕНАаеΑΒΕΗ", "ABCEHAaeABEH")
+_FOREIGN = re.compile("[\u0370-\u03ff\u0400-\u04ff]")
+_WORD = re.compile(r"\d+(?:[.,:]\d+)*|(?<![^\W_])-(?=\d)|[^\W\d_]+(?:'[^\W\d_]+)*|[#♯♭+/%°$€£=]")
+_ARTICLES = {"a", "an", "the", "while"}
+_LATIN = "A-Za-z0-9À-ɏ_"
+# In scripts without spaces a choice may follow or precede these words directly.
+_GLUE_BEFORE, _GLUE_AFTER = "是为為选選はがを答案", "です입니다이예的呢了吧とで"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The choices of a question, ready for matching. A *group* is the indices of choices with the same text."""
+
+    groups: tuple[tuple[int, ...], ...]
+    group_of: dict[tuple[str, ...], int]
+    letters: dict[str, int]
+    empty: frozenset[int]
+    numeric: bool
+
+
+def normalise(text: str) -> str:
+    """NFKC (full-width and circled letters become plain), no invisible characters, one form of quote and
+    dash.
+    """
+    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).translate(_PUNCTUATION)
+    if not text.isascii() and set(_FOREIGN.findall(text)) <= {chr(code) for code in _ALIKE}:
+        text = text.translate(_ALIKE)
+    return _RUN.sub(r"\1\1\1", _INVISIBLE.sub("", _KNOWN_TAG.sub(" ", text)))
+
+
+def key_of(text: str) -> tuple[str, ...]:
+    """The words of a normalised text, case-folded, for comparison: no articles, numbers as digits, 79.0 as
+    79.
+    """
+    words = [_canonical(word) for word in _WORD.findall(text.casefold())]
+    return tuple(word for word in words if word not in _ARTICLES) or tuple(words)
+
+
+def _canonical(word: str) -> str:
+    if word in NUMBERS:
+        return str(NUMBERS.index(word))
+    if "," in word and re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", word):
+        word = word.replace(",", "")
+    return re.sub(r"^(\d+\.\d*?)0+$", r"\1", word).rstrip(".") if word.count(".") == 1 else word
+
+
+@lru_cache(maxsize=4096)
+def prepare(choices: tuple[str, ...]) -> Choices:
+    """Compile the choices of one question. Raises ValueError for more than 4096 choices."""
+    if len(choices) > MOST_CHOICES:
+        raise ValueError(f"{len(choices)} choices are more than the {MOST_CHOICES} that can be told apart")
+    texts = _without_letters([normalise(choice).strip() for choice in choices])
+    indices: dict[tuple[str, ...], list[int]] = {}
+    for index, text in enumerate(texts):
+        if key := key_of(text):
+            indices.setdefault(key, []).append(index)
+    single = {text.upper(): i for i, text in enumerate(texts) if re.fullmatch("[A-Za-z]", text)}
+    letters = single or dict(zip(string.ascii_uppercase, range(len(choices)), strict=False))
+    group_of = {key: group for group, key in enumerate(indices)}
+    return Choices(
+        groups=tuple(map(tuple, indices.values())),
+        group_of=group_of,
+        letters=letters,
+        empty=frozenset(range(len(choices))) - {i for group in indices.values() for i in group},
+        numeric=any(any(map(str.isdigit, "".join(key))) for key in indices),
+    )
+
+
+def _without_letters(texts: list[str]) -> list[str]:
+    """Choices given as "(A) dog", "(B) cat" lose their letters, if every one carries its own."""
+    found = [re.match(r"[(\[]?([A-Za-z])\s?(?:[)\]]\s*|[.:]\s+)(?=\S)", text) for text in texts]
+    if all(found) and [m.group(1).upper() for m in found if m] == list(string.ascii_uppercase[: len(texts)]):
+        return [text[match.end() :] for text, match in zip(texts, found, strict=True) if match]
+    return texts
+
+
+@lru_cache(maxsize=4096)
+def _pattern(keys: tuple[tuple[str, ...], ...]) -> re.Pattern[str] | None:
+    """One expression with a group per distinct choice text, longest first; single letters are left to the letter marks.
+
+    Compiling takes milliseconds, so it waits until a response needs it: most equal one choice and do not.
+    """
+    texts = [(group, key) for group, key in enumerate(keys) if not re.fullmatch("[a-z]", "".join(key))]
+    texts.sort(key=lambda entry: (-len(entry[1]), -len("".join(entry[1]))))
+    named = [f"(?P<g{group}>{_phrase(key)})" for group, key in texts]
+    return re.compile("|".join(named), re.IGNORECASE) if named else None
+
+
+def _phrase(key: tuple[str, ...]) -> str:
+    """A choice text as an expression: its words, small punctuation and articles between them."""
+    between = r"(?:[^\w#♯♭+/%°$€£=]{0,4}(?:\b(?:an?|the|while)\b[^\w#♯♭+/%°$€£=]{1,4})?)"
+    body = between.join(map(_word_pattern, key))
+    first, last = key[0], key[-1]
+    before = rf"(?<![^\W{_GLUE_BEFORE}_])(?<!\d[.,:])(?<!\w/)" if first[0].isalnum() else ""
+    after = rf"(?![^\W{_GLUE_AFTER}_]|'[^\W_]|[#♯♭°%]|/\w)" if last[-1].isalnum() else ""
+    if last[-1].isdigit():
+        after += r"(?![.,:]\d)"
+    if len(key) == 1 and first.isdigit():
+        before += "(?<!least )(?<!most )(?<!than )(?<!about )"
+    if len(key) == 1 and first in {"1", "none", "all", "both", "some"}:
+        before += "".join(
+            rf"(?<!\b{word}\s)" for word in ("this", "that", "the", "no", "any", "each", "every")
+        )
+        after += r"(?!\s(?:of|that|which|who|another)\b)"
+    return before + body + after
+
+
+def _word_pattern(word: str) -> str:
+    if word.isdigit() and int(word) < len(NUMBERS) and word == str(int(word)):
+        return rf"(?:{word}(?:\.0+(?!\d))?|{NUMBERS[int(word)]}(?![^\W_]))"
+    if re.fullmatch(r"\d+\.\d+", word):
+        return re.escape(word) + "0*"
+    if word.isdigit():
+        return rf"{_grouped(word)}(?:\.0+(?!\d))?"
+    return re.escape(word)
+
+
+def _grouped(digits: str) -> str:
+    """1234 also as 1,234."""
+    return digits if len(digits) < 4 else f"(?:{digits}|{int(digits):,})" if digits[0] != "0" else digits
+
+
+_CONNECTIVE = r"because|since|and|or|but|not|rather|instead|as|which|with|for|is|are|was|due|given|seems"
+_STANDING = re.compile(
+    rf"(?<![{_LATIN}')])[(\[{{<]\s{{0,2}}(?P<bracket>[A-Za-z])\s{{0,2}}[)\]}}>]"
+    rf"|(?<![{_LATIN}'./#-])(?P<paren>[A-Za-z])\s?\)"
+    rf"|\b(?i:options?|choices?|letter|alternative|opci[oó]n|opção|opzione|вариант|选项|選項)\s{{0,2}}[:#]?\s{{0,2}}[\"'(\[]{{0,2}}"
+    rf"(?P<option>[A-Z]|[b-hj-z]|a(?=[\"')\]]*\s*(?:\Z|[.,;!?\n])))(?![{_LATIN}'#♯♭])[\"')\]]{{0,2}}"
+    rf"|(?<![{_LATIN}'.#$-])(?P<bare>[A-Z])(?![{_LATIN}'#♯♭])"
+    rf"(?=\s{{0,3}}(?:\Z|[.,;:!?()\]}}\"'\n。，、|/=>-]|(?:{_CONNECTIVE})\b|{TEXT_MARK}|[^\x00-\u024f]))"
+    rf"|(?:(?<=[\s:=\"'])|\A)(?P<lower>[a-z])(?=[\"')\]}}]?\s{{0,3}}(?:\Z|[.,;!?}}\n。]))"
+)
+_NUMBERED = re.compile(
+    rf"\b(?:(?P<ordinal>{'|'.join(ORDINALS)}|last)\s(?:option|choice)|(?:option|choice)\s(?:number\s|#)?(?P<number>\d{{1,2}}))\b",
+    re.IGNORECASE,
+)
+_OPTION_NUMBER = re.compile(rf"\b(?:option|choice)\s{TEXT_MARK}", re.IGNORECASE)
+_LETTER_THEN_TEXT = re.compile(rf"({LETTER_MARK})[\s).:\]\"'>=-]{{1,8}}({TEXT_MARK})")
+
+
+def mark(text: str, choices: Choices) -> str:
+    """A normalised text with every mention of a choice replaced by its mark."""
+    if pattern := _pattern(tuple(choices.group_of)):
+        text = pattern.sub(lambda match: chr(_TEXT + int(match.lastgroup[1:])), text)  # type: ignore[index]
+    if choices.numeric:
+        # With numbers among the choices, "option 2" may mean the second choice or the choice 2.
+        text = _OPTION_NUMBER.sub(" ", text)
+    else:
+        text = _NUMBERED.sub(lambda match: _numbered(match, choices), text)
+    text = _STANDING.sub(lambda match: _lettered(match, choices), text)
+    return _LETTER_THEN_TEXT.sub(r"\1 \2", text)
+
+
+def _lettered(match: re.Match[str], choices: Choices) -> str:
+    letter = match[match.lastgroup or 0]
+    article = (
+        match.lastgroup == "bare"
+        and letter == "A"
+        and re.match(rf"\s+{TEXT_MARK}", match.string[match.end() :][:8])
+    )
+    index = None if article else choices.letters.get(letter.upper())
+    if index is not None:
+        return f" {chr(_LETTER + index)} "
+    # "I" is a pronoun, and a small letter beyond the choices is no choice letter.
+    return match.group() if letter == "I" or article or letter.islower() else f" {UNKNOWN_LETTER} "
+
+
+def _numbered(match: re.Match[str], choices: Choices) -> str:
+    total = sum(map(len, choices.groups)) + len(choices.empty)
+    ordinal = (match["ordinal"] or "").lower()
+    place = (
+        int(match["number"]) - 1
+        if match["number"]
+        else total - 1
+        if ordinal == "last"
+        else ORDINALS.index(ordinal)
+    )
+    return f" {chr(_LETTER + place)} " if 0 <= place < total else f" {UNKNOWN_LETTER} "
+
+
+def group_of_mark(mark_: str) -> int:
+    """The group that a text mark stands for."""
+    return ord(mark_) - _TEXT
+
+
+def index_of_mark(mark_: str) -> int | None:
+    """The choice index that a letter mark stands for; None for a letter beyond the choices."""
+    return None if mark_ == UNKNOWN_LETTER else ord(mark_) - _LETTER

@@ -1,0 +1,256 @@
+"""Which choice a response gives as its answer: the paper's rule and a careful one.
+
+ARIA-Rubrics, Appendix E, is `rule="paper"`: the last [ANSWER] tag, then exact match, first substring,
+letter. `rule="robust"` reads statements and refuses rather than guesses; every refusal has a reason.
+Neither ever picks at random.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from operators import answer_statements as statements
+from operators.answer_marks import MARK, Choices, key_of, mark, normalise, prepare
+from operators.answer_statements import Verdict
+from operators.cot import parse_slots
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """The chosen index and the stage that found it, or None, None and the reason why there is no answer."""
+
+    index: int | None
+    stage: str | None
+    reason: str | None
+
+
+def extract_answer(
+    response: str | None, choices: Sequence[str], rule: Literal["robust", "paper"] = "robust"
+) -> Extraction:
+    """The index of the choice that `response` gives as its answer, under one of two rules.
+
+    Never raises for any text. `stage` names what matched: for `paper` exact, substring,
+    letter_in_sentence or letter; for `robust` exact, letter, declared, leading, concluded or mention,
+    with `tag_` before it where it was read in an answer slot. `reason` is one of no_response,
+    empty_response, no_choices, no_answer_tag, no_match (paper); none_of_the_choices, refusal,
+    several_choices, duplicated_choice, empty_choice, letter_out_of_range, letter_and_text_disagree,
+    statements_disagree, no_choice_named (robust). Raises ValueError for an unknown rule or more choices
+    than can be told apart.
+    """
+    if rule not in ("robust", "paper"):
+        raise ValueError(f"rule must be 'robust' or 'paper', not {rule!r}")
+    if response is None:
+        return _refuse("no_response")
+    if not response.strip():
+        return _refuse("empty_response")
+    texts = tuple("" if choice is None else str(choice) for choice in choices)
+    if not any(map(str.strip, texts)):
+        return _refuse("no_choices")
+    return _paper(response, texts) if rule == "paper" else _robust(response, prepare(texts))
+
+
+def _refuse(reason: str) -> Extraction:
+    return Extraction(None, None, reason)
+
+
+# --- the paper's rule ---------------------------------------------------------------------------------------------
+
+_TAG = re.compile(r"\[ANSWER\]", re.IGNORECASE)
+_IN_SENTENCE = re.compile(
+    r"(?i:answer\s{1,3}is)\s{0,3}:?\s{0,3}[(\[*\"']{0,3}([A-Z])(?=\s*(?:[.,;:!?)\]*\"']|\Z|\n))"
+)
+# "A:7" is a chord, "A: dog" a letter and a choice.
+_LETTER_PREFIX = re.compile(r"\A[(\[]?[A-Za-z](?:[)\]][.:]?\s*|[.:]\s+)(?=\w)")
+_OUTER = ".,;:!?\"'`*_()[]{}<>。！？，、…“”‘’" + string.whitespace
+
+
+def _plain(text: str) -> str:
+    """Case-folded, outer punctuation and a letter prefix stripped: for the candidate and the choices alike."""
+    text = text.strip(_OUTER)
+    return " ".join(_LETTER_PREFIX.sub("", text, count=1).casefold().split())
+
+
+def _paper(response: str, choices: tuple[str, ...]) -> Extraction:
+    """Appendix E, literally.
+
+    *Our reading*: line breaks directly after the tag are skipped; choices and candidate are normalised alike; an empty choice matches nothing; letters go
+    as far as the choices do. The expression for "the answer is A" is tried on the candidate or, where
+    there is no tag, on the whole response (its last match). A substring may lie inside a word, as the
+    paper says: "male" in "female".
+    """
+    tags = list(_TAG.finditer(response))
+    line = response[tags[-1].end() :].lstrip().partition("\n")[0] if tags else ""
+    candidate, plain = _plain(line), [_plain(choice) for choice in choices]
+    if candidate:
+        for index, choice in enumerate(plain):
+            if choice and choice == candidate:
+                return Extraction(index, "exact", None)
+        for index, choice in enumerate(plain):
+            if choice and choice in candidate:
+                return Extraction(index, "substring", None)
+    letters = dict(zip(string.ascii_uppercase, range(len(choices)), strict=False))
+    found = _IN_SENTENCE.findall(line if tags else response)
+    if found and found[-1] in letters:
+        return Extraction(letters[found[-1]], "letter_in_sentence", None)
+    if candidate.upper() in letters:
+        return Extraction(letters[candidate.upper()], "letter", None)
+    return _refuse("no_match" if tags else "no_answer_tag")
+
+
+# --- the robust rule ----------------------------------------------------------------------------------------------
+
+# Conclusions stand at the end; a response that runs on for longer than this is a loop.
+_READ_LAST = 100_000
+# The shortcut for texts that are one choice and nothing else; longer ones take the long way.
+_SHORT = 400
+_THOUGHT_END = re.compile(r"</(?:think|thinking|thought)\s?>", re.IGNORECASE)
+
+
+def _robust(response: str, choices: Choices) -> Extraction:
+    """The answer slot where there is one, else the statements of the whole response.
+
+    What stands after a closed thought counts, if anything does. A non-empty answer slot is final: where
+    it names no choice the body is not searched, and where both name one and differ the slot wins. An
+    empty slot (a response that was cut off) leaves the body's statements.
+    """
+    after = _THOUGHT_END.split(response)[-1]
+    response = after if any(map(str.isalnum, after)) else response
+    if (index := _equal(response, choices)) is not None:
+        return Extraction(index, "exact", None)
+    slot = parse_slots(response).answer
+    tag = "tag_" if slot else ""
+    zone = (slot or response)[-_READ_LAST:]
+    if slot and (index := _equal(slot, choices)) is not None:
+        return Extraction(index, "tag_exact", None)
+    return _read(mark(normalise(zone), choices), choices, tag)
+
+
+# In comparing words the article "a" is left out; where it stands like a letter it must not be.
+_LETTER_A = re.compile(r"\b[aA]\s?[)\].:}-]|[(\[{]\s?[aA]\b")
+
+
+def _equal(text: str, choices: Choices) -> int | None:
+    """The one choice that a short text equals, word by word."""
+    if len(text) > _SHORT or _LETTER_A.search(plain := normalise(text)):
+        return None
+    group = choices.group_of.get(key_of(plain))
+    return choices.groups[group][0] if group is not None and len(choices.groups[group]) == 1 else None
+
+
+def _read(marked: str, choices: Choices, tag: str) -> Extraction:
+    """One zone of text: as a bare answer, else by its last declaration, its opening, its conclusion, its
+    mentions.
+    """
+    said = statements.sentences(marked)
+    if not said:
+        return _refuse("no_choice_named")
+    if bare := _bare(marked):
+        return _settle(bare, choices, tag + ("letter" if bare.letters else "exact"))
+    first = _opening(said, bool(tag))
+    declared = _last_declared(said, choices, tag)
+    if declared and first and declared.index is not None and tag:
+        opening = first.resolve(choices)[0]
+        if _bare(said[0]) and opening not in (None, declared.index):
+            return _refuse("statements_disagree")
+    if declared:
+        return declared
+    if first:
+        return _settle(first, choices, tag + "leading")
+    return _last_concluded(said, choices, tag) or _mention(said, choices, tag)
+
+
+def _settle(verdict: Verdict, choices: Choices, stage: str) -> Extraction:
+    index, reason = verdict.resolve(choices)
+    return Extraction(index, None if index is None else stage, reason)
+
+
+def _bare(text: str) -> Verdict | None:
+    """A text that consists of marks, punctuation and filler only."""
+    marks = re.findall(MARK, text)
+    return (
+        statements.affirmed(text)
+        if marks and len(text) < 200 and "?" not in text and statements.only_filler(text)
+        else None
+    )
+
+
+_OPENS = re.compile(rf"[\W_]{{0,4}}{MARK}\s?{MARK}?(?:\s?[.,:;)!-]|\s*\Z)")
+
+
+def _opening(said: list[str], tagged: bool) -> Verdict | None:
+    """What the first sentence names: anything in an answer slot, else only a mark that opens it ("B. Because
+    ...").
+    """
+    if tagged:
+        return None if statements.refuses(said[0]) else statements.affirmed(said[0])
+    starts = [sentence for sentence in said if _OPENS.match(sentence)]
+    if not _OPENS.match(said[0]) or len({re.search(MARK, s).group() for s in starts}) > 1:  # type: ignore[union-attr]
+        return None
+    return statements.affirmed(said[0])
+
+
+def _last_declared(said: list[str], choices: Choices, tag: str) -> Extraction | None:
+    """The last sentence that declares an answer, or declares that there is none."""
+    for place in reversed(range(len(said))):
+        sentence = said[place]
+        verdict = Verdict() if sentence.endswith("?") else statements.declared(sentence)
+        if (
+            not verdict
+            and statements.has_cue(sentence)
+            and statements.denies(sentence)
+            and place + 1 < len(said)
+        ):
+            # "The answer is not A. It is B."
+            verdict = statements.affirmed(said[place + 1], most_words=6)
+        if not verdict:
+            reason = statements.refuses(sentence)
+            if reason == "none_of_the_choices" or (reason and statements.has_cue(sentence)):
+                return _refuse(reason)
+            continue
+        if statements.unlisted_alternative(sentence):
+            return _refuse("several_choices")
+        found = _settle(verdict, choices, tag + "declared")
+        reason = found.index is not None and _contradiction(said, place, found.index, verdict, choices)
+        return _refuse(reason) if reason else found
+    return None
+
+
+def _contradiction(said: list[str], place: int, index: int, verdict: Verdict, choices: Choices) -> str | None:
+    """Why a declaration cannot stand: its neighbour names another choice in the other form, or a later one
+    differs.
+
+    "Therefore it is a dancer. The answer is D." with dancer = A says two things at once: the letter was
+    meant for the text before it. A declaration that revises ("wait, the answer is D") stands.
+    """
+    before = said[place - 1] if place and not said[place - 1].endswith("?") else ""
+    if before and not statements.revises(said[place]):
+        earlier = statements.declared(before) or statements.concluded(before)
+        other = earlier.resolve(choices)[0]
+        if other not in (None, index) and bool(earlier.letters) != bool(verdict.letters):
+            return "letter_and_text_disagree"
+    later = [
+        statements.concluded(sentence) or statements.retracts(sentence) for sentence in said[place + 1 :]
+    ]
+    differs = any(statement.resolve(choices)[0] not in (None, index) for statement in later)
+    return "statements_disagree" if differs else None
+
+
+def _last_concluded(said: list[str], choices: Choices, tag: str) -> Extraction | None:
+    for place in reversed(range(len(said))):
+        if reason := statements.refuses(said[place]):
+            return _refuse(reason)
+        if verdict := statements.concluded(said[place]):
+            unsure = statements.unlisted_alternative(said[place])
+            return _refuse("several_choices") if unsure else _settle(verdict, choices, tag + "concluded")
+    return None
+
+
+def _mention(said: list[str], choices: Choices, tag: str) -> Extraction:
+    verdict = statements.mentioned(said)
+    if any(map(statements.unlisted_alternative, said)):
+        return _refuse("several_choices")
+    return _settle(verdict, choices, tag + "mention")
