@@ -86,7 +86,12 @@ _RUN = re.compile(r"([^\w\s]|[^\S\n])\1{3,}")
 _ALIKE = str.maketrans("АВСЕНАаеΑΒΕΗ", "ABCEHAaeABEH")
 _FOREIGN = re.compile("[\u0370-\u03ff\u0400-\u04ff]")
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|(?<![^\W_])-(?=\d)|[^\W\d_]+(?:'[^\W\d_]+)*|[#♯♭+/%°$€£=]")
-_ARTICLES = {"a", "an", "the", "while"}
+# "A minor" and "A:7" are chords: there the letter is no article.
+_ARTICLE = re.compile(
+    r"(?<![^\s\"'(\[,;:])(?:a\s+(?!(?:minor|major|flat|sharp|natural|min|maj|dim|aug|sus)\b)(?=[^\W\d_])"
+    r"|(?:an|the|while)\s+(?=[^\W_]))",
+    re.IGNORECASE,
+)
 _LATIN = "A-Za-z0-9À-ɏ_"
 # In scripts without spaces a choice may follow or precede these words directly.
 _GLUE_BEFORE, _GLUE_AFTER = "是为為选選はがを答案", "です입니다이예的呢了吧とで"
@@ -100,6 +105,7 @@ class Choices:
     group_of: dict[tuple[str, ...], int]
     letters: dict[str, int]
     empty: frozenset[int]
+    texts: tuple[str, ...]
     numeric: bool
 
 
@@ -114,11 +120,8 @@ def normalise(text: str) -> str:
 
 
 def key_of(text: str) -> tuple[str, ...]:
-    """The words of a normalised text, case-folded, for comparison: no articles, numbers as digits, 79.0 as
-    79.
-    """
-    words = [_canonical(word) for word in _WORD.findall(text.casefold())]
-    return tuple(word for word in words if word not in _ARTICLES) or tuple(words)
+    """The words of a normalised text, case-folded, for comparison: no articles, numbers as digits, 79.0 as 79."""
+    return tuple(map(_canonical, _WORD.findall(_ARTICLE.sub("", text).casefold())))
 
 
 def _canonical(word: str) -> str:
@@ -146,6 +149,7 @@ def prepare(choices: tuple[str, ...]) -> Choices:
         groups=tuple(map(tuple, indices.values())),
         group_of=group_of,
         letters=letters,
+        texts=tuple(text.casefold() for text in texts),
         empty=frozenset(range(len(choices))) - {i for group in indices.values() for i in group},
         numeric=any(any(map(str.isdigit, "".join(key))) for key in indices),
     )

@@ -20,12 +20,13 @@ _NOUNS = (
 )
 _DECLARED = re.compile(
     _NOUNS
-    + r"|\b(?:correct|best|right|final|only|closest|remaining|chosen|most (?:likely|appropriate|plausible|suitable|accurate|fitting))\s"
+    + r"|\b(?:correct|best|right|final|only|closest|remaining|chosen|selected|most (?:likely|appropriate|plausible|suitable|accurate|fitting))\s"
     r"(?:\w+\s){0,2}?(?:option|choice|match|fit|candidate|selection)\b|"
     r"\bi(?:'d| would| will|'ll|'m going to| must| have to)?\s(?:choose|pick|select|go with|opt for|say|believe|think|guess)\b|"
-    r"\b(?:choose|select|pick|elijo|escolho|choisis|wähle|scelgo|выбираю)\b|\bmy (?:choice|pick|guess)\b|选择?|選択?|\\boxed",
+    r"\b(?:choose|select|selected|pick|elijo|escolho|choisis|wähle|scelgo|выбираю)\b|\bmy (?:choice|pick|guess)\b|选择?|選択?|\\boxed",
     re.IGNORECASE,
 )
+_OPINION = re.compile(r"\b(?:say|believe|think|guess)\Z", re.IGNORECASE)
 _CONCLUDED = re.compile(
     r"\b(?:therefore|thus|hence|consequently|in conclusion|(?:i |we )?conclude|in summary|to summari[sz]e|ultimately|"
     r"(?:most|best|closest)\b[^,.;:]{0,60}?\b(?:is|are|as)|por lo tanto|donc|daher|portanto|quindi|поэтому)\b|(?:\A|[,;]\s?)so\b|因此|所以|したがって|따라서",
@@ -239,6 +240,8 @@ def declared(sentence: str) -> Verdict:
     """What a sentence declares to be the answer, before or after the cue."""
     cues = [] if supposes(sentence) else list(_DECLARED.finditer(sentence))
     for cue in reversed(cues[-_CUES:]):
+        if _OPINION.search(cue.group()) and not _is_whole_opinion(sentence[cue.end() : cue.end() + _REACH]):
+            continue
         if verdict := affirmed(sentence[cue.end() : cue.end() + _REACH], most_words=6, blocks=True):
             return verdict
     before = sentence[max(0, cues[0].start() - _REACH) : cues[0].start()] if cues else ""
@@ -246,6 +249,16 @@ def declared(sentence: str) -> Verdict:
     if gap != before and len(gap.split()) <= 6 and _COPULA.search(gap):
         return _all_affirmed(re.split(r"[;:]\s", before)[-1])
     return Verdict()
+
+
+def _is_whole_opinion(text: str) -> bool:
+    """Whether "I think ..." goes on with a choice and little else: "I think the dog is far away" chooses nothing."""
+    before, *after = re.split(MARK, text, maxsplit=1)
+    follows = _TOKEN.findall(after[0])[:1] if after else []
+    plain = all(word.lower() in _FILLER for word in _TOKEN.findall(before) if word[0].isalnum())
+    return plain and all(
+        not word[0].isalnum() or word.lower() in _ENDS | _NEGATES | _LIST_WORDS for word in follows
+    )
 
 
 def _all_affirmed(text: str) -> Verdict:

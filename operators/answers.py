@@ -135,7 +135,10 @@ _LETTER_A = re.compile(r"\b[aA]\s?[)\].:}-]|[(\[{]\s?[aA]\b")
 
 def _equal(text: str, choices: Choices) -> int | None:
     """The one choice that a short text equals, word by word."""
-    if len(text) > _SHORT or _LETTER_A.search(plain := normalise(text)):
+    if len(text) > _SHORT:
+        return None
+    plain = normalise(text).strip()
+    if _LETTER_A.search(plain) and plain.casefold() not in choices.texts:
         return None
     group = choices.group_of.get(key_of(plain))
     return choices.groups[group][0] if group is not None and len(choices.groups[group]) == 1 else None
@@ -186,7 +189,8 @@ def _opening(said: list[str], tagged: bool) -> Verdict | None:
     ...").
     """
     if tagged:
-        return None if statements.refuses(said[0]) else statements.affirmed(said[0])
+        asked = said[0].endswith("?") and len(said) > 1
+        return None if asked or statements.refuses(said[0]) else statements.affirmed(said[0])
     starts = [sentence for sentence in said if _OPENS.match(sentence)]
     if not _OPENS.match(said[0]) or len({re.search(MARK, s).group() for s in starts}) > 1:  # type: ignore[union-attr]
         return None
