@@ -122,11 +122,13 @@ def _read(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, use_safetensors=True, dtype=dtype)
+        model = AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=True, use_safetensors=True, dtype=dtype
+        )
     except (OSError, ValueError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise WeightsError(f"{folder} is not a causal LM with safetensors weights: {first}") from error
-    # A tokenizer read from a folder without tokenizer files does not raise: it is empty.
-    if not len(tokenizer):
+    # A tokenizer read from a folder without tokenizer files does not raise: it finds no tokens in any text.
+    if set(tokenizer("The answer is 0.5", add_special_tokens=False).input_ids) <= {tokenizer.unk_token_id}:
         raise WeightsError(f"{folder} holds no tokenizer: add tokenizer.json and tokenizer_config.json")
     return tokenizer, model

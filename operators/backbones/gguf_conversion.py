@@ -29,7 +29,9 @@ def converted_folder(weights: Weights, gguf_file: str) -> Path:
     """
     source = weights.folder() / gguf_file
     if not source.is_file():
-        raise WeightsError(f"{weights.folder()} holds no {gguf_file!r}; set `gguf_file` to one of its GGUF files")
+        raise WeightsError(
+            f"{weights.folder()} holds no {gguf_file!r}; set `gguf_file` to one of its GGUF files"
+        )
     origin = json.dumps(canonical([CONVERSION, weights, gguf_file, source.stat().st_size]), sort_keys=True)
     key = hashlib.sha256(origin.encode()).hexdigest()[:16]
     target = cache_folder() / "gguf" / f"{source.stem}-{key}"
@@ -51,12 +53,16 @@ def is_whole(folder: Path) -> bool:
         sizes = json.loads((folder / MANIFEST).read_text())
     except (OSError, ValueError):
         return False
+    if not isinstance(sizes, dict) or not sizes:
+        return False
     files = {name: folder / name for name in sizes}
     return all(file.is_file() and file.stat().st_size == sizes[name] for name, file in files.items())
 
 
 def _convert_into(target: Path, source: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-", ignore_cleanup_errors=True) as made:
+    with tempfile.TemporaryDirectory(
+        dir=target.parent, prefix=f".{target.name}-", ignore_cleanup_errors=True
+    ) as made:
         new = Path(made) / "new"
         tokenizer, model = _dequantised(source)
         model.save_pretrained(new)

@@ -112,16 +112,24 @@ def _forward(lm: LoadedCausalLM, rows: list[Row], prefix: SharedPrefix | None) -
             use_cache=prefix is not None,
             logits_to_keep=ids.shape[1] - starts[0],
         ).logits.float()
-        wanted = [(i, starts[k] - starts[0] + at, token) for i, row in enumerate(rows) for k, branch in
-                  enumerate(row.branches) for at, token in branch.reads]
-        row_at, column_at, token_at = (torch.tensor(part, device=lm.device) for part in zip(*wanted, strict=True))
+        wanted = [
+            (i, starts[k] - starts[0] + at, token)
+            for i, row in enumerate(rows)
+            for k, branch in enumerate(row.branches)
+            for at, token in branch.reads
+        ]
+        row_at, column_at, token_at = (
+            torch.tensor(part, device=lm.device) for part in zip(*wanted, strict=True)
+        )
         chosen = logits[row_at, column_at]
         log_probs = chosen.gather(1, token_at[:, None])[:, 0] - chosen.logsumexp(-1)
     values = iter(log_probs.double().cpu().numpy())
     return [[np.array([next(values) for _ in branch.reads]) for branch in row.branches] for row in rows]
 
 
-def layout(rows: Sequence[Row], before: int, padding_id: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]:
+def layout(
+    rows: Sequence[Row], before: int, padding_id: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]:
     """Token ids [B, T], positions [B, T], mask [B, T, before + T] (True: may attend) and the branches' first columns.
 
     Contexts are padded at the right, so that every row's k-th branch begins in the same column. A padded column
@@ -143,7 +151,13 @@ def layout(rows: Sequence[Row], before: int, padding_id: int) -> tuple[np.ndarra
 
 
 def _place(
-    ids: np.ndarray, positions: np.ndarray, mask: np.ndarray, start: int, tokens: tuple[int, ...], cut: int, before: int
+    ids: np.ndarray,
+    positions: np.ndarray,
+    mask: np.ndarray,
+    start: int,
+    tokens: tuple[int, ...],
+    cut: int,
+    before: int,
 ) -> None:
     """Write `tokens` at column `start` of one row; they see the prefix, context[:cut] and one another causally."""
     end = start + len(tokens)
@@ -181,7 +195,9 @@ def check_packing(lm: LoadedCausalLM, tokens: int) -> None:
             f"need {tokens}: lower the scorer's limits on slot tokens or choose another backbone"
         )
     context = tuple(token % len(lm.tokenizer) for token in range(7, 31))
-    row = Row(context, (Branch(24, context[:2], ((1, context[5]),)), Branch(3, context[1:3], ((0, 1), (1, 2)))))
+    row = Row(
+        context, (Branch(24, context[:2], ((1, context[5]),)), Branch(3, context[1:3], ((0, 1), (1, 2))))
+    )
     packed, plain = branch_log_probs(lm, [row], 1)[0], plain_log_probs(lm, row)
     gap = max(float(np.abs(a - b).max()) for a, b in zip(packed, plain, strict=True))
     if not gap <= (1e-3 if lm.model.dtype.itemsize == 4 else 0.5):

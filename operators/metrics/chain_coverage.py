@@ -67,7 +67,9 @@ def turns(prompt: Prompt) -> list[dict[str, str]]:
     `{{slot_text}}` where the text to be scored goes. Raises PromptError for a file of another form.
     """
     before, *parts = re.split(r"^### (system|user|assistant)\n", prompt.text, flags=re.MULTILINE)
-    found = [{"role": role, "content": body.strip()} for role, body in zip(parts[::2], parts[1::2], strict=True)]
+    found = [
+        {"role": role, "content": body.strip()} for role, body in zip(parts[::2], parts[1::2], strict=True)
+    ]
     marks = [turn["content"].count(SLOT_MARK) for turn in found]
     if before.strip() or not found or found[-1]["role"] != "user" or (marks[-1], sum(marks)) != (1, 1):
         raise PromptError(f"prompt {prompt.name!r} must be turns, the last of the user with one {SLOT_MARK}")
@@ -140,13 +142,19 @@ class FewShot:
     def __init__(self, spec: ChainCoverage, lm: LoadedCausalLM) -> None:
         self.spec, self.lm = spec, lm
         if lm.tokenizer.chat_template is None:
-            raise ValueError(f"{spec.backbone.weights.source} has no chat template: M3 needs an instruction-tuned LM")
-        whole = lm.tokenizer.apply_chat_template(turns(spec.prompt), tokenize=False, add_generation_prompt=True)
+            raise ValueError(
+                f"{spec.backbone.weights.source} has no chat template: M3 needs an instruction-tuned LM"
+            )
+        whole = lm.tokenizer.apply_chat_template(
+            turns(spec.prompt), tokenize=False, add_generation_prompt=True
+        )
         head, tail = whole.split(SLOT_MARK)
         self.head, self.tail = lm.template_ids(head), lm.template_ids(tail)
         self.room = spec.max_input_tokens - len(self.head) - len(self.tail)
         if self.room < 16:
-            raise ValueError(f"prompt {spec.prompt.name!r} leaves {self.room} of {spec.max_input_tokens} tokens")
+            raise ValueError(
+                f"prompt {spec.prompt.name!r} leaves {self.room} of {spec.max_input_tokens} tokens"
+            )
 
     def cut(self, text: str) -> tuple[list[int], bool]:
         """The tokens of a slot's text that fit, and whether some did not."""
@@ -184,7 +192,10 @@ class ByExpectation(FewShot):
 
     def mean(self, log_probs: list[np.ndarray]) -> float:
         """The expectation over VALUES from the branches' reads: a stem's tokens, then its last tokens in order."""
-        ends = [list(found[len(stem) :] + found[: len(stem)].sum()) for stem, found in zip(self.stems, log_probs, strict=True)]
+        ends = [
+            list(found[len(stem) :] + found[: len(stem)].sum())
+            for stem, found in zip(self.stems, log_probs, strict=True)
+        ]
         joint = np.array([ends[number].pop(0) for number, _ in self.found_at])
         weights = np.exp(joint - joint.max())
         return float(weights @ np.array(VALUES, dtype=np.float64) / weights.sum())
@@ -203,7 +214,9 @@ class ByGeneration(FewShot):
                 values[index] = parse_score(reply)
         tries = range(1, self.spec.max_tries)
         for index, text in enumerate(texts):
-            seeds = (int.from_bytes(hashlib.sha256(f"{n}:{text!r}".encode()).digest()[:4], "big") for n in tries)
+            seeds = (
+                int.from_bytes(hashlib.sha256(f"{n}:{text!r}".encode()).digest()[:4], "big") for n in tries
+            )
             while values[index] is None and (seed := next(seeds, None)) is not None:
                 values[index] = parse_score(self.replies([prompts[index]], seed)[0])
         return [SlotScore(value, was_cut) for value, (_, was_cut) in zip(values, cut, strict=True)]
@@ -217,7 +230,11 @@ class ByGeneration(FewShot):
         mask = np.zeros_like(ids)
         for row, prompt in enumerate(prompts):
             ids[row, width - len(prompt) :], mask[row, width - len(prompt) :] = prompt, 1
-        how = {"do_sample": False} if seed is None else {"do_sample": True, "temperature": 1.0, "top_p": 1.0, "top_k": 0}
+        how = (
+            {"do_sample": False}
+            if seed is None
+            else {"do_sample": True, "temperature": 1.0, "top_p": 1.0, "top_k": 0}
+        )
         devices = [self.lm.device] if self.lm.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices), torch.inference_mode():
             torch.manual_seed(seed or 0)

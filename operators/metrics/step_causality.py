@@ -88,7 +88,11 @@ class StepCausality:
     """
 
     reads: ClassVar[tuple[str, ...]] = (*SLOTS, "gold_answer", "question")
-    writes: ClassVar[tuple[str, ...]] = ("m4_step_causality", "m4_step_causality_reason", "m4_step_causality_details")
+    writes: ClassVar[tuple[str, ...]] = (
+        "m4_step_causality",
+        "m4_step_causality_reason",
+        "m4_step_causality_details",
+    )
     version: ClassVar[int] = 1
 
     backbone: CausalLM
@@ -103,7 +107,9 @@ class StepCausality:
         """Load the LM. Raises ValueError where its context is too short for the limits, or cannot be packed."""
         lm, memo = self.backbone.load(), Memo()
         cue = len(lm.token_ids(self.cue))
-        check_packing(lm, (3 + self.include_question) * (self.max_slot_tokens + 1) + cue + self.max_answer_tokens + 1)
+        check_packing(
+            lm, (3 + self.include_question) * (self.max_slot_tokens + 1) + cue + self.max_answer_tokens + 1
+        )
 
         def score(batch: Batch) -> Batch:
             texts = zip(*(batch[name] for name in self.reads), strict=True)
@@ -118,7 +124,9 @@ class StepCausality:
         if found is None:
             return ScoredRow(math.nan, "no_gold_answer", {})
         raw = {"ppl_p": found.p, "ppl_pa": found.pa, "ppl_par": found.par}
-        finite = {name: value if value is not None and math.isfinite(value) else None for name, value in raw.items()}
+        finite = {
+            name: value if value is not None and math.isfinite(value) else None for name, value in raw.items()
+        }
         details = {**finite, "truncated": list(found.truncated), "answer_tokens": found.answer_tokens}
         if finite != raw:
             return ScoredRow(math.nan, "perplexity_not_finite", details)
@@ -129,7 +137,9 @@ class StepCausality:
         plans = [self.plan(lm, *key) for key in keys]
         rows = [plan.row for plan in plans if plan is not None and plan.row.branches]
         found = iter(branch_log_probs(lm, rows, self.backbone.tokens_per_batch))
-        return [None if plan is None else plan.read(next(found) if plan.row.branches else []) for plan in plans]
+        return [
+            None if plan is None else plan.read(next(found) if plan.row.branches else []) for plan in plans
+        ]
 
     def plan(self, lm: LoadedCausalLM, p: str, a: str, r: str, gold: str, question: str = "") -> Plan | None:
         """The packed row of one item; None without a gold answer."""
@@ -164,5 +174,7 @@ class Plan:
     def read(self, log_probs: list[np.ndarray]) -> Perplexities:
         """exp of the mean negative log-likelihood of each branch; inf where that overflows."""
         with np.errstate(over="ignore"):
-            ppl = {slot: float(np.exp(-found.mean())) for slot, found in zip(self.slots, log_probs, strict=True)}
+            ppl = {
+                slot: float(np.exp(-found.mean())) for slot, found in zip(self.slots, log_probs, strict=True)
+            }
         return Perplexities(*(ppl.get(slot) for slot in SLOTS), self.truncated, self.answer_tokens)
