@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pydantic import ConfigDict
+from pydantic import ConfigDict, ValidationError, field_validator
 from pydantic.dataclasses import dataclass
 
+from operators.options import labels
 from operators.permutation import audio_order, fan_out, in_order, to_original_index
+from operators.prompts import Prompt
 from operators.schema import CLIPS, ITEM
 
 DIMENSIONS = {
@@ -25,6 +27,8 @@ DIMENSIONS = {
     "Music Analysis": "MA",
     "Compositional Acoustic Reasoning": "CA",
 }
+
+PROMPT_FIELDS = frozenset({"heard", "order", "question"})
 
 # An item whose choices are clips. `audio_uris`: references, then candidates; `category`: the dimension.
 MUGEN_ITEM = pa.schema(
@@ -47,6 +51,9 @@ TRIAL_ROW = pa.schema(
         ("n_candidates", pa.int64()),
         ("trial", pa.int64()),
         ("audio_order", pa.list_(pa.int64())),
+        ("prompt", pa.string()),
+        ("permuted", pa.bool_()),
+        ("voting", pa.bool_()),
     ]
 )
 
@@ -59,6 +66,17 @@ class Strategy:
     prompt: str
     permute: bool = False
     vote: bool = False
+
+    @field_validator("prompt")
+    @classmethod
+    def _usable(cls, name: str) -> str:
+        try:
+            fields = Prompt(name).fields
+        except ValidationError as error:
+            raise ValueError(error.errors()[0]["msg"]) from None
+        if fields != PROMPT_FIELDS:
+            raise ValueError(f"the prompt needs the fields {sorted(PROMPT_FIELDS)}, it has {sorted(fields)}")
+        return name
 
 
 class GenerationSet(NamedTuple):
@@ -112,8 +130,6 @@ def present(
     item: Mapping[str, Any], order: Sequence[int], trial: int, n_candidates: int | None
 ) -> dict[str, Any]:
     """`item` as one trial presents it: clips and hashes in that order, labels for as many as there are."""
-    from operators.options import labels
-
     fixed = item["n_reference"]
     row = {name: item[name] for name in TRIAL_ROW.names if name in item}
     kept = sorted(order)
@@ -143,6 +159,23 @@ def trial_rows(
     """The item once per trial, before generation (TRIAL_ROW)."""
     fanned = orders(item, n_trials, seed, permute, n_candidates)
     return [present(item, order, trial, n_candidates) for trial, order in enumerate(fanned)]
+
+
+def instruction(prompt: Prompt, question: str, n_reference: int, n_options: int) -> str:
+    """The text that a model is asked for one item. Clips are announced in the order in which they are handed over."""
+    candidates = f"{n_options} candidates"
+    heard = f"{candidates}" if not n_reference else f"{_references(n_reference)} and {candidates}"
+    called = (
+        [f"reference {place}" for place in range(1, n_reference + 1)]
+        if n_reference > 1
+        else ["the reference"]
+    )
+    order = ", ".join([*called[:n_reference], *labels(n_options)])
+    return prompt.fill(heard=heard, order=order, question=question)
+
+
+def _references(n: int) -> str:
+    return "1 reference clip" if n == 1 else f"{n} reference clips"
 
 
 def scalable(item: Mapping[str, Any], n: int) -> bool:

@@ -1,0 +1,240 @@
+"""Trials that a model answered earlier, read from a table: the responses of `operators.lalms.recorded`, and for each
+what was presented.
+
+    {"id": "q1", "trial": 3, "response": "Audio 2", "prompt": "mugen_cot", "audio_order": [4, 0, 2, 1, 3]}
+
+Beside the columns `id`, `response`, `model`, `trial`, `finish_reason` and `usage`:
+
+- `prompt`: which prompt of the strategies this answers. Without the column: the only one that the strategies use.
+- `audio_order`: the original index (from 0, references not counted) of the candidate at each position; null: the
+  original order. Without the column: the original order where no strategy permutes; where all do, the order that this
+  project gives (seed, item, trial), so that responses to its own presentations need no further column.
+- `permuted`: true or false, where `audio_order` is given for responses in the original order too.
+- `n_candidates`: of a scaling study, else null or absent.
+
+The `trials.parquet` of a run has these columns: a run can be read again with other strategies or another reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from operators.columns import RowError, find_columns, is_null, missing_columns, number_of, short, text_of
+from operators.lalms.recorded import COLUMNS as RESPONSE_COLUMNS
+from operators.lalms.recorded import EXAMPLE, Recorded
+from operators.mugen import GenerationSet, orders, scalable
+from operators.tables import Row, TableError, read_rows, shown, stem
+from operators.text import encodable
+
+COLUMNS = {
+    **RESPONSE_COLUMNS,
+    "prompt": ("prompt_name",),
+    "audio_order": ("permutation",),
+    "permuted": (),
+    "n_candidates": (),
+    "usage": (),
+}
+
+
+class RecordedTrials(NamedTuple):
+    """rows: one per model, generation set, item and expected trial; `notes`: what the user should hear."""
+
+    rows: list[dict[str, Any]]
+    notes: list[str]
+
+
+def read_trials(
+    recorded: Recorded,
+    items: pa.Table,
+    sets: Mapping[GenerationSet, int],
+    counts: Sequence[int | None],
+    seed: int,
+) -> RecordedTrials:
+    """The recorded responses of `items` for the generation `sets` (each with its number of trials) and `counts`, the
+    numbers of candidates (None: all).
+
+    Every expected trial has a row; one without a response says why. A file with fewer trials than expected everywhere
+    lowers the expectation, with a note. Raises TableError when the file cannot be used.
+    """
+    if recorded.path is None:
+        raise TableError(f"name the file with the responses: model.path=my_trials.jsonl\n{EXAMPLE}")
+    rows, file = read_rows(recorded.path, keep_broken=True), shown(recorded.path)
+    given = {part: name for part, name in recorded.columns.items() if name}
+    parts = find_columns(file, rows, COLUMNS, given, "model.columns")
+    if missing := [part for part in ("id", "response") if part not in parts]:
+        raise missing_columns(file, rows, COLUMNS, missing, "model.columns", EXAMPLE)
+    reader = _Reader(parts, _only(file, parts, "prompt", {s.prompt for s in sets}),
+                     _only(file, parts, "audio_order", {s.permute for s in sets}), recorded.name or stem(recorded.path))  # fmt: skip
+    usable = {item["item_id"]: item for item in items.to_pylist() if item["item_error"] is None}
+    known = set(items["item_id"].to_pylist())
+    said, problems = reader.entries(rows)
+    if not known & {key.item_id for key in said}:
+        raise TableError(
+            f"{file}: none of its ids is in the benchmark; ids are the items' ids ({_few(problems)})"
+        )
+    notes = [f"{file}: {len(problems)} rows cannot be used: {_few(problems)}"] if problems else []
+    unknown = {key.item_id for key in said} - known
+    notes += (
+        [f"{file}: {len(unknown)} ids are not in the benchmark: {_few(sorted(unknown))}"] if unknown else []
+    )
+    found: list[dict[str, Any]] = []
+    for model in dict.fromkeys(key.model for key in said):
+        for drawn, n_trials in sets.items():
+            had = [
+                k.trial
+                for k in said
+                if (k.model, k.prompt, k.permute) == (model, drawn.prompt, drawn.permute)
+            ]
+            if not had:
+                raise TableError(
+                    f"{file}: {model} has no responses for {drawn.name}; ask only for strategies it has"
+                )
+            expected = min(n_trials, max(had) + 1)
+            if expected < n_trials:
+                notes.append(f"{file}: {model} has {expected} trials of {n_trials} for {drawn.name}")
+            found += _rows(model, drawn, expected, usable, said, counts, seed)
+    return RecordedTrials(found, notes)
+
+
+class _Key(NamedTuple):
+    model: str
+    item_id: str
+    prompt: str
+    permute: bool
+    n_candidates: int | None
+    trial: int
+
+
+class _Reader(NamedTuple):
+    """Which column plays which part, and what holds for a file that lacks a column."""
+
+    parts: Mapping[str, str]
+    prompt: str | None
+    permute: bool | None
+    model: str
+
+    def entries(self, rows: Iterable[Row]) -> tuple[dict[_Key, dict[str, Any]], list[str]]:
+        said: dict[_Key, dict[str, Any]] = {}
+        problems = []
+        for row in rows:
+            try:
+                if row.problem:
+                    raise RowError(row.problem)
+                key, entry = self._entry({part: row.get(name) for part, name in self.parts.items()})
+            except RowError as error:
+                problems.append(encodable(f"{row.place}: {error}"))
+                continue
+            earlier = said.setdefault(key, entry)
+            if earlier["response"] != entry["response"]:
+                said[key] = entry | {"response": None, "error": f"duplicate_response: again on {row.place}"}
+        return said, problems
+
+    def _entry(self, cells: Mapping[str, Any]) -> tuple[_Key, dict[str, Any]]:
+        name = text_of(cells["id"], "id").strip()
+        if not name:
+            raise RowError("missing_id: the row has no id")
+        order = _order(cells.get("audio_order"))
+        trial, n = cells.get("trial"), cells.get("n_candidates")
+        key = _Key(
+            text_of(cells.get("model"), "model").strip() or self.model,
+            name,
+            self.prompt or text_of(cells.get("prompt"), "prompt").strip(),
+            self._permuted(cells.get("permuted"), order),
+            None if _blank(n) else number_of(n, "n_candidates"),
+            0 if _blank(trial) else number_of(trial, "trial"),
+        )
+        response = cells["response"]
+        wrong = (
+            None
+            if is_null(response) or isinstance(response, str)
+            else f"bad_response_type: {short(response)}"
+        )
+        return key, {
+            "response": encodable(response) if isinstance(response, str) else None,
+            "error": wrong
+            or (None if isinstance(response, str) else "no_recorded_response: the response is null"),
+            "order": order,
+            "finish_reason": text_of(cells.get("finish_reason"), "finish_reason") or None,
+            "usage": text_of(cells.get("usage"), "usage") or None,
+        }
+
+    def _permuted(self, cell: Any, order: list[int] | None) -> bool:
+        if self.permute is not None:
+            return self.permute
+        if _blank(cell):
+            return order is not None
+        if str(cell).casefold() not in ("true", "false"):
+            raise RowError(f"bad_permuted: true or false is expected, not {short(cell)}")
+        return str(cell).casefold() == "true"
+
+
+def _only(file: str, parts: Mapping[str, str], part: str, values: set) -> Any:
+    """What holds for all rows of a file without the column `part`; None where the column says it."""
+    if part in parts or (part == "audio_order" and "permuted" in parts):
+        return None
+    if len(values) > 1:
+        raise TableError(
+            f"{file} has no column {part!r}, and the strategies differ in it: add the column, or ask for strategies "
+            f"that agree (all of them original order or all permuted, all with one prompt)"
+        )
+    return next(iter(values))
+
+
+def _order(cell: Any) -> list[int] | None:
+    if _blank(cell):
+        return None
+    if isinstance(cell, str):
+        cell = cell.strip("[]() ").replace(",", " ").split()
+    if not isinstance(cell, (list, tuple)):
+        raise RowError(f"bad_audio_order: a list of indices is expected, not {short(cell)}")
+    return [number_of(index, "audio_order") for index in cell]
+
+
+def _blank(cell: Any) -> bool:
+    return is_null(cell) or cell == ""
+
+
+def _rows(
+    model: str,
+    drawn: GenerationSet,
+    n_trials: int,
+    items: Mapping[str, Mapping[str, Any]],
+    said: Mapping[_Key, Mapping[str, Any]],
+    counts: Sequence[int | None],
+    seed: int,
+) -> Iterable[dict[str, Any]]:
+    for n in counts:
+        for item in items.values():
+            if n is not None and not scalable(item, n):
+                continue
+            for trial, order in enumerate(orders(item, n_trials, seed, drawn.permute, n)):
+                key = _Key(model, item["item_id"], drawn.prompt, drawn.permute, n, trial)
+                entry = said.get(key) or {"response": None, "error": "no_recorded_response"}
+                presented = entry.get("order") or order
+                error = entry["error"] or _misfit(presented, order)
+                yield {
+                    **{name: item[name] for name in item if name in _ABOUT},
+                    **{"model": model, "n_candidates": n, "trial": trial},
+                    **{"prompt": drawn.prompt, "permuted": drawn.permute, "voting": drawn.voting},
+                    "audio_order": order if error else presented,
+                    "response": None if error else entry["response"],
+                    "response_error": error,
+                    **{name: entry.get(name) for name in ("finish_reason", "usage")},
+                }
+
+
+_ABOUT = ("benchmark", "item_id", "category", "task", "ranking", "n_reference", "gold_index", "question")
+
+
+def _misfit(presented: Sequence[int], derived: Sequence[int]) -> str | None:
+    """An order that does not present the candidates it should cannot be mapped back."""
+    if sorted(presented) == sorted(derived):
+        return None
+    return f"bad_audio_order: {list(presented)} does not order the candidates {sorted(derived)}"
+
+
+def _few(texts: Sequence[str]) -> str:
+    return "; ".join(texts[:3]) + ("; ..." if len(texts) > 3 else "") or "no rows"

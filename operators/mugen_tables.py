@@ -1,0 +1,249 @@
+"""The tables of a MUGEN run, from votes and trials: accuracy (Table 2), gains and cost (Table 3), scaling (Figure 3),
+and beyond the paper the trials curve and position bias. Shares in [0, 1]; nothing is rounded.
+
+*Our reading* of accuracy: right answers among the items that can be judged. An item without an answer, because no
+trial could be read or none was generated, counts as not right and is counted beside it (n_unanswered, n_failed).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from operators.mugen import GenerationSet
+from operators.mugen_positions import of_trials
+from operators.mugen_votes import cells, pairwise_agreement, trials_curve
+from operators.statistics import paired_bootstrap, wald_interval, wilson_interval
+
+BASELINE = "direct"
+_WHERE = [("model", pa.string()), ("benchmark", pa.string()), ("n_candidates", pa.int64())]
+_COUNTS = ("n_items", "n_valid", "n_failed", "n_unanswered", "n_correct")
+_ACCURACY = ("accuracy", "half_width", "wilson_low", "wilson_high")
+
+SUMMARY = pa.schema(
+    [
+        *_WHERE,
+        *((name, pa.string()) for name in ("strategy", "group_kind", "group")),
+        *((name, pa.int64()) for name in _COUNTS),
+        *((name, pa.float64()) for name in _ACCURACY),
+        *((name, pa.float64()) for name in ("gain", "gain_low", "gain_high", "gain_p")),
+        *((name, pa.int64()) for name in ("n_paired", "n_ties", "n_unparsed", "n_missing", "generations")),
+        *((name, pa.int64()) for name in ("prompt_tokens", "completion_tokens")),
+        # Further generations per item, and tokens per item, that one percentage point of gain cost; null without a gain.
+        *((name, pa.float64()) for name in ("generations_per_point", "tokens_per_point")),
+    ]
+)
+SCALING = pa.schema(
+    [
+        *_WHERE,
+        *((name, pa.string()) for name in ("strategy", "reference")),
+        *((name, pa.int64()) for name in ("n_items", "n_correct")),
+        *((name, pa.float64()) for name in _ACCURACY),
+        ("relative_to_two", pa.float64()),
+    ]
+)
+_SET = [("prompt", pa.string()), ("permuted", pa.bool_()), ("voting", pa.bool_())]
+CURVE = pa.schema(
+    [*_WHERE, *_SET, *((name, pa.int64()) for name in ("n_trials", "n_items", "n_correct")),
+     *((name, pa.float64()) for name in _ACCURACY)]
+)  # fmt: skip
+POSITIONS = pa.schema(
+    [*_WHERE, *_SET, ("position", pa.int64()), ("n_chosen", pa.int64()), ("n_expected", pa.float64()),
+     ("n_gold", pa.int64()), ("n_correct", pa.int64()), ("accuracy", pa.float64()),
+     ("chi_square", pa.float64()), ("degrees", pa.int64()), ("p", pa.float64())]
+)  # fmt: skip
+AGREEMENT = pa.schema(
+    [*_WHERE, *_SET, ("n_items", pa.int64()), ("agreement", pa.float64()), ("unanimous", pa.float64())]
+)
+
+Row = dict[str, Any]
+
+
+def accuracy(n_correct: int, n: int) -> Row:
+    """Accuracy of n_correct / n, half the width of its normal-approximation interval (Table 2), Wilson's; null for 0."""
+    if not n:
+        return dict.fromkeys(_ACCURACY)
+    low, high = wald_interval(n_correct, n)
+    wilson = wilson_interval(n_correct, n)
+    return dict(zip(_ACCURACY, (n_correct / n, (high - low) / 2, *wilson), strict=True))
+
+
+def summarise(votes: pa.Table, n_resamples: int = 10_000) -> pa.Table:
+    """One row per model, number of candidates, strategy and group (overall, dimension, task); schema SUMMARY.
+
+    Gains are over the strategy `direct` of the same model on the same items, in accuracy, with a percentile interval of
+    a paired bootstrap over items; null where `direct` was not run, and for tasks.
+    """
+    cells_ = _grouped(votes.to_pylist(), ("model", "benchmark", "n_candidates", "strategy"))
+    rows = []
+    for (*where, strategy), answers in cells_.items():
+        baseline = {row["item_id"]: row for row in cells_.get((*where, BASELINE), [])}
+        about = dict(zip(("model", "benchmark", "n_candidates"), where, strict=True)) | {"strategy": strategy}
+        for kind, group, members in _groups(answers):
+            row = about | {"group_kind": kind, "group": group} | _counted(members)
+            if strategy != BASELINE and kind != "task":
+                row |= _gain(members, baseline, row, n_resamples)
+            rows.append(row)
+    return pa.Table.from_pylist(rows, schema=SUMMARY)
+
+
+def _groups(answers: list[Row]) -> Iterable[tuple[str, str, list[Row]]]:
+    yield "overall", "all", answers
+    for kind, column in (("dimension", "category"), ("task", "task")):
+        for (name,), members in sorted(_grouped(answers, (column,)).items(), key=lambda pair: str(pair[0])):
+            if name is not None:
+                yield kind, name, members
+
+
+def _counted(members: list[Row]) -> Row:
+    judged = [row for row in members if row["item_error"] is None]
+    right = sum(row["correct"] for row in judged)
+    failed = sum(row["n_missing"] == row["n_trials"] for row in judged)
+    unanswered = sum(row["choice_index"] is None for row in judged) - failed
+    return {
+        **dict(zip(_COUNTS, (len(members), len(judged), failed, unanswered, right), strict=True)),
+        **accuracy(right, len(judged)),
+        "n_ties": sum(row["tie"] for row in judged),
+        "n_unparsed": sum(row["n_unparsed"] for row in judged),
+        "n_missing": sum(row["n_missing"] for row in judged),
+        "generations": sum(row["n_trials"] for row in judged),
+        **{name: _total(row[name] for row in judged) for name in ("prompt_tokens", "completion_tokens")},
+    }
+
+
+def _total(values: Iterable[int | None]) -> int | None:
+    listed = list(values)
+    return None if None in listed or not listed else sum(listed)
+
+
+def _gain(members: list[Row], baseline: Mapping[str, Row], counted: Row, n_resamples: int) -> Row:
+    pairs = [
+        (row, baseline[row["item_id"]])
+        for row in members
+        if row["item_id"] in baseline and row["item_error"] is None
+    ]
+    if len(pairs) < 2:
+        return {"n_paired": len(pairs)}
+    ours, theirs = (np.array([pair[side]["correct"] for pair in pairs], dtype=float) for side in (0, 1))
+    found = paired_bootstrap(ours, theirs, n_resamples=n_resamples)
+    gain = {"gain": found.difference, "gain_low": found.low, "gain_high": found.high, "gain_p": found.p}
+    points = 100 * found.difference
+    before = _counted([pair[1] for pair in pairs])
+    return gain | {
+        "n_paired": len(pairs),
+        "generations_per_point": _cost(counted["generations"], before["generations"], points, len(pairs)),
+        "tokens_per_point": _cost(_tokens(counted), _tokens(before), points, len(pairs)),
+    }
+
+
+def _tokens(counted: Row) -> int | None:
+    both = counted["prompt_tokens"], counted["completion_tokens"]
+    return None if None in both else sum(both)
+
+
+def _cost(spent: int | None, before: int | None, points: float, n: int) -> float | None:
+    return None if spent is None or before is None or points <= 0 else (spent - before) / n / points
+
+
+def scaling(votes: pa.Table) -> pa.Table:
+    """Accuracy for each number of candidates, over the items that take part in all of them (section 4.2; SCALING).
+
+    `reference` is all, with or without. `relative_to_two` is Acc(n) / Acc(2), null without n = 2 or where Acc(2) is 0.
+    """
+    study = [
+        row for row in votes.to_pylist() if row["n_candidates"] is not None and row["item_error"] is None
+    ]
+    rows = []
+    for (model, benchmark, strategy), answers in _grouped(study, ("model", "benchmark", "strategy")).items():
+        by_n = {n: members for (n,), members in sorted(_grouped(answers, ("n_candidates",)).items())}
+        common = set.intersection(*({row["item_id"] for row in members} for members in by_n.values()))
+        for name, wanted in _REFERENCE.items():
+            scores = {
+                n: [r["correct"] for r in members if r["item_id"] in common and wanted(r)]
+                for n, members in by_n.items()
+            }
+            two = np.mean(scores[2]) if scores.get(2) else 0.0
+            for n, right in scores.items():
+                if right:
+                    rows.append({
+                        "model": model, "benchmark": benchmark, "n_candidates": n, "strategy": strategy,
+                        "reference": name, "n_items": len(right), "n_correct": sum(right),
+                        **accuracy(sum(right), len(right)),
+                        "relative_to_two": float(np.mean(right) / two) if two else None,
+                    })  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=SCALING)
+
+
+_REFERENCE: dict[str, Callable[[Row], bool]] = {
+    "all": lambda row: True,
+    "without": lambda row: row["n_reference"] == 0,
+    "with": lambda row: row["n_reference"] > 0,
+}
+
+
+def curve(trials: pa.Table) -> pa.Table:
+    """Accuracy of the vote of the first 1, 2, ... trials of each set of generations (CURVE)."""
+    return _of_cells(trials, CURVE, lambda items: [
+        {"n_trials": t, "n_items": n, "n_correct": k, **accuracy(k, n)} for t, k, n in trials_curve(items)
+    ])  # fmt: skip
+
+
+def positions(trials: pa.Table) -> pa.Table:
+    """Histogram of chosen positions and accuracy by gold position of each set of generations (POSITIONS)."""
+
+    def rows(items: Mapping[str, list[Row]]) -> list[Row]:
+        bias = of_trials(row for trials_ in items.values() for row in trials_)
+        test = {"chi_square": _number(bias.chi_square), "degrees": bias.degrees, "p": _number(bias.p)}
+        columns = zip(bias.chosen, bias.expected, bias.gold, bias.correct, bias.accuracy_by_gold, strict=True)
+        names = ("n_chosen", "n_expected", "n_gold", "n_correct", "accuracy")
+        return [
+            {"position": place, **dict(zip(names, (*counts, _number(share)), strict=True)), **test}
+            for place, (*counts, share) in enumerate(columns)
+        ]
+
+    return _of_cells(trials, POSITIONS, rows)
+
+
+def agreement(trials: pa.Table) -> pa.Table:
+    """How far the trials of an item agree on the original option: mean over items of `pairwise_agreement`, and the
+    share of items whose trials all agree; over items with two readable trials or more (AGREEMENT)."""
+
+    def rows(items: Mapping[str, list[Row]]) -> list[Row]:
+        shares = [pairwise_agreement([row["choice_index"] for row in trials_]) for trials_ in items.values()]
+        known = [share for share in shares if not math.isnan(share)]
+        if not known:
+            return []
+        return [
+            {
+                "n_items": len(known),
+                "agreement": float(np.mean(known)),
+                "unanimous": known.count(1.0) / len(known),
+            }
+        ]
+
+    return _of_cells(trials, AGREEMENT, rows)
+
+
+def _of_cells(trials: pa.Table, schema: pa.Schema, rows_of: Callable[[Mapping], list[Row]]) -> pa.Table:
+    names = ("model", "benchmark", "n_candidates", *GenerationSet._fields)
+    found = []
+    for key, items in cells(trials).items():
+        about = dict(zip(names, key, strict=True))
+        about["permuted"] = about.pop("permute")
+        found += [about | row for row in rows_of(items)]
+    return pa.Table.from_pylist(found, schema=schema)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _grouped(rows: Iterable[Row], names: tuple[str, ...]) -> dict[tuple, list[Row]]:
+    found: dict[tuple, list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return found

@@ -1,0 +1,166 @@
+"""From trials to answers: one vote per item and strategy, and what the trials of an item say about each other.
+
+MUGEN sections 3.2 and 5.1. A trial without a readable option does not vote; an item none of whose trials can be read
+has no answer and is not right (section 3.2: selecting none is incorrect), and is counted by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from operators.mugen import Strategy, generation_set
+from operators.voting import majority
+
+_ABOUT = [
+    ("model", pa.string()),
+    ("benchmark", pa.string()),
+    ("item_id", pa.string()),
+    ("category", pa.string()),
+    ("task", pa.string()),
+    ("ranking", pa.bool_()),
+    ("n_reference", pa.int64()),
+    ("n_candidates", pa.int64()),  # of a scaling study; null: all candidates of the item
+]
+
+# One generation: what was presented, what was said, what it means.
+TRIALS = pa.schema(
+    [
+        *_ABOUT,
+        ("prompt", pa.string()),
+        ("permuted", pa.bool_()),
+        ("voting", pa.bool_()),
+        ("trial", pa.int64()),
+        ("audio_order", pa.list_(pa.int64())),
+        ("gold_index", pa.int64()),
+        ("gold_position", pa.int64()),
+        ("response", pa.string()),
+        ("finish_reason", pa.string()),
+        ("usage", pa.string()),
+        ("response_error", pa.string()),
+        ("option_position", pa.int64()),
+        ("option_stage", pa.string()),
+        ("option_reason", pa.string()),
+        ("choice_index", pa.int64()),
+        ("correct", pa.bool_()),
+    ]
+)
+
+# One answer: an item under one strategy. `correct` is null only where the item itself cannot be judged.
+VOTES = pa.schema(
+    [
+        *_ABOUT,
+        ("strategy", pa.string()),
+        ("gold_index", pa.int64()),
+        ("choice_index", pa.int64()),
+        ("correct", pa.bool_()),
+        ("tie", pa.bool_()),
+        ("n_trials", pa.int64()),
+        ("n_votes", pa.int64()),
+        ("n_unparsed", pa.int64()),  # there is a response, no option could be read
+        ("n_missing", pa.int64()),  # there is no response
+        ("prompt_tokens", pa.int64()),
+        ("completion_tokens", pa.int64()),
+        ("item_error", pa.string()),
+    ]
+)
+
+Trials = Sequence[Mapping[str, Any]]
+
+
+def cells(trials: pa.Table) -> dict[tuple, dict[str, list[dict]]]:
+    """{(model, benchmark, n_candidates, GenerationSet fields): {item_id: its trials in order}}."""
+    wanted = [name for name in TRIALS.names if name != "response"]
+    found: dict[tuple, dict[str, list[dict]]] = {}
+    for row in trials.select(wanted).to_pylist():
+        key = (
+            row["model"],
+            row["benchmark"],
+            row["n_candidates"],
+            row["prompt"],
+            row["permuted"],
+            row["voting"],
+        )
+        found.setdefault(key, {}).setdefault(row["item_id"], []).append(row)
+    for items in found.values():
+        for rows in items.values():
+            rows.sort(key=lambda row: row["trial"])
+    return found
+
+
+def vote(
+    trials: pa.Table, refused: Trials, strategies: Mapping[str, Strategy], separate_voting: bool
+) -> pa.Table:
+    """One row per model, item and strategy (VOTES). `refused`: items that cannot be judged, with `item_error`."""
+    found = cells(trials)
+    rows: list[dict[str, Any]] = []
+    for model, benchmark, n in dict.fromkeys(key[:3] for key in found):
+        for name, strategy in strategies.items():
+            drawn = generation_set(strategy, separate_voting)
+            items = found.get((model, benchmark, n, *drawn), {})
+            for ballots in items.values():
+                rows.append(_answer(ballots if strategy.vote else ballots[:1], name))
+            rows += [_unjudged(item, model, n, name) for item in refused if items]
+    return pa.Table.from_pylist(rows, schema=VOTES)
+
+
+def _answer(trials: Trials, strategy: str) -> dict[str, Any]:
+    first = trials[0]
+    won = majority([row["choice_index"] for row in trials], [row["trial"] for row in trials])
+    missing = sum(row["response_error"] is not None for row in trials)
+    return {
+        **{name: first[name] for name, _ in _ABOUT},
+        "strategy": strategy,
+        "gold_index": first["gold_index"],
+        "choice_index": won.index,
+        "correct": won.index == first["gold_index"],
+        "tie": won.tie,
+        "n_trials": len(trials),
+        "n_votes": won.n_votes,
+        "n_unparsed": won.n_unparsed - missing,
+        "n_missing": missing,
+        **{name: tokens(trials, name) for name in ("prompt_tokens", "completion_tokens")},
+        "item_error": None,
+    }
+
+
+def _unjudged(item: Mapping[str, Any], model: str, n: int | None, strategy: str) -> dict[str, Any]:
+    about = {name: item.get(name) for name, _ in _ABOUT}
+    counts = dict.fromkeys(("n_trials", "n_votes", "n_unparsed", "n_missing"), 0)
+    return about | counts | {
+        "model": model, "n_candidates": n, "strategy": strategy, "tie": False, "item_error": item["item_error"]
+    }  # fmt: skip
+
+
+def tokens(trials: Iterable[Mapping[str, Any]], name: str) -> int | None:
+    """The sum of one count over the `usage` of trials; None where any trial does not tell."""
+    total = 0
+    for row in trials:
+        usage = json.loads(row["usage"]) if row["usage"] else {}
+        if not isinstance(usage.get(name), (int, float)):
+            return None
+        total += int(usage[name])
+    return total
+
+
+def trials_curve(items: Mapping[str, Trials]) -> list[tuple[int, int, int]]:
+    """(t, n right, n items) for votes of the first t trials, t = 1, 2, ...: from the same generations."""
+    longest = max(map(len, items.values()))
+    return [
+        (t, sum(majority([row["choice_index"] for row in rows[:t]]).index == rows[0]["gold_index"] for rows in items.values()), len(items))
+        for t in range(1, longest + 1)
+    ]  # fmt: skip
+
+
+def pairwise_agreement(choices: Sequence[int | None]) -> float:
+    """Share of pairs of readable trials of one item that choose the same option; NaN for fewer than two.
+
+    Counts c of the options among n trials: sum c (c - 1) / (n (n - 1)).
+    """
+    counts = np.unique([choice for choice in choices if choice is not None], return_counts=True)[1]
+    n = int(counts.sum())
+    return float((counts * (counts - 1)).sum() / (n * (n - 1))) if n > 1 else float("nan")

@@ -1,0 +1,198 @@
+"""The phases of a MUGEN run: refuse, fan out, generate, read options.
+
+Fan-out comes before generation and a fanned-out row carries no audio: clips are decoded and hashed once per item.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from operators.answers import Extraction
+from operators.base import Spec
+from operators.fingerprint import row_keys
+from operators.frames import with_columns
+from operators.judges.option_judge import JudgeError, OptionJudge
+from operators.mugen import (
+    TRIAL_ROW,
+    GenerationSet,
+    Strategy,
+    generation_set,
+    instruction,
+    map_back,
+    same_clip_twice,
+    scalable,
+    trial_rows,
+)  # fmt: skip
+from operators.mugen_votes import TRIALS
+from operators.options import Asked
+from operators.prompts import Prompt
+from operators.store import Shelf, Store
+from pipelines import phases
+from pipelines.config import Cluster, ConfigError
+from pipelines.phases import Journal
+
+NOT_ONE = -1.0  # the stored reading of a response that does not select exactly one option
+
+
+def sets_of(
+    strategies: Mapping[str, Strategy], n_trials: int, separate_voting: bool
+) -> dict[GenerationSet, int]:
+    """The generations that the strategies need together, each set with its number of trials."""
+    sets: dict[GenerationSet, int] = {}
+    for strategy in strategies.values():
+        drawn = generation_set(strategy, separate_voting)
+        sets[drawn] = max(sets.get(drawn, 1), n_trials if strategy.vote else 1)
+    return sets
+
+
+def voting_model(model: Spec, settings: Mapping[str, float | None]) -> Spec:
+    """`model` with the sampling settings of the votes; itself where none is given."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    if unknown := [name for name in given if not hasattr(model, name)]:
+        raise ConfigError(f"voting.{unknown[0]}: {type(model).__name__} has no setting {unknown[0]!r}")
+    return dataclasses.replace(model, **given) if given else model
+
+
+def refuse_same_sound(clips: pa.Table) -> pa.Table:
+    """Items two of whose candidates decode to one sound get an `item_error` that names both."""
+    errors = [
+        item["item_error"] or (None if item["audio_error"] else same_clip_twice(item))
+        for item in clips.to_pylist()
+    ]
+    return with_columns(clips, {"item_error": pa.array(errors, pa.string())})
+
+
+def check_clips(model: Any, items: pa.Table, counts: Sequence[int | None]) -> None:
+    """Refuse, before anything starts, a model that cannot take all clips of an item. Raises ConfigError."""
+    most = getattr(model, "max_clips", None)
+    if most is None:
+        return
+    over = [(need, item["item_id"]) for need, item in _needs(items, counts) if need > most]
+    if over:
+        need, name = max(over)
+        raise ConfigError(
+            f"{type(model).__name__} takes at most {most} clips, and {len(over)} items need more (item {name!r}: {need}); "
+            "choose another model or fewer candidates with n_candidates"
+        )
+
+
+def _needs(items: pa.Table, counts: Sequence[int | None]) -> Iterable[tuple[int, dict[str, Any]]]:
+    for item in usable(items):
+        for n in counts:
+            if n is None or scalable(item, n):
+                yield len(item["audio_uris"]) if n is None else item["n_reference"] + n, item
+
+
+def usable(items: pa.Table) -> list[dict[str, Any]]:
+    """The items that can be judged."""
+    return [item for item in items.to_pylist() if item["item_error"] is None]
+
+
+def by_model(
+    model: Any, voting: Any, sets: Mapping[GenerationSet, int]
+) -> Iterable[tuple[str, Any, dict[GenerationSet, int]]]:
+    """(stage name, Spec, its sets): sets of one Spec are generated together, so that weights load once and each clip
+    is encoded once for all of them."""
+    for stage, spec, is_voting in (("generate", model, False), ("generate_voting", voting, True)):
+        if drawn := {one: n for one, n in sets.items() if one.voting == is_voting}:
+            yield stage, spec, drawn
+
+
+def fan_out(
+    items: Sequence[dict[str, Any]],
+    sets: Mapping[GenerationSet, int],
+    counts: Sequence[int | None],
+    seed: int,
+) -> pa.Table:
+    """One row per set, number of candidates, item and trial (TRIAL_ROW), the question as the set's prompt puts it."""
+    rows = []
+    for drawn, n_trials in sets.items():
+        prompt = Prompt(drawn.prompt)
+        kind = {"prompt": drawn.prompt, "permuted": drawn.permute, "voting": drawn.voting}
+        for n, item in ((n, item) for n in counts for item in items if n is None or scalable(item, n)):
+            options = n or len(item["audio_uris"]) - item["n_reference"]
+            asked = instruction(prompt, item["question"], item["n_reference"], options)
+            presented = trial_rows({**item, "question": asked}, n_trials, seed, drawn.permute, n)
+            rows += [row | kind for row in presented]
+    return pa.Table.from_pylist(rows, schema=TRIAL_ROW)
+
+
+def generate_trials(
+    rows: pa.Table, stage: str, name: str, model: Spec, store: Store, cluster: Cluster, journal: Journal
+) -> list[dict[str, Any]]:
+    """The fanned-out rows with what the model said; the tally goes into the journal under `stage`."""
+    said = phases.generate(rows, name, model, store, cluster, journal)
+    journal.stages[stage] = journal.stages.pop("generate")
+    columns = ["model", "response", "finish_reason", "usage", "response_error"]
+    shown = rows.drop_columns(["audio_uris", "audio_hashes", "audio_seconds"]).to_pylist()
+    return [row | reply for row, reply in zip(shown, said.select(columns).to_pylist(), strict=True)]
+
+
+def read_options(rows: Sequence[dict[str, Any]], reader: Any, items: pa.Table, store: Store) -> pa.Table:
+    """Trials with the option each response selects, mapped back to the original candidates (TRIALS).
+
+    `items` gives what the rows lack: task, ranking, and the question as the benchmark asks it.
+    """
+    whole = {
+        item["item_id"]: item for item in items.select(["item_id", "task", "ranking", "question"]).to_pylist()
+    }
+    asked = [
+        Asked(whole[row["item_id"]]["question"], len(row["audio_order"]), row["response"]) for row in rows
+    ]
+    distinct = list(dict.fromkeys(asked))
+    found = dict(zip(distinct, _read(distinct, reader, store), strict=True))
+    done = [
+        {**row, **whole[row["item_id"]], **_read_row(row, found[one])}
+        for row, one in zip(rows, asked, strict=True)
+    ]
+    return pa.Table.from_pylist(done, schema=TRIALS)
+
+
+def _read_row(row: Mapping[str, Any], found: Extraction) -> dict[str, Any]:
+    choice = map_back(row["audio_order"], found.index)
+    return {
+        "gold_position": row["audio_order"].index(row["gold_index"]),
+        "option_position": found.index,
+        "option_stage": found.stage,
+        "option_reason": found.reason,
+        "choice_index": choice,
+        "correct": choice == row["gold_index"],
+    }
+
+
+def _read(asked: Sequence[Asked], reader: Any, store: Store) -> list[Extraction]:
+    """A judge's verdicts come from the store where it has them: asking again costs money."""
+    if not isinstance(reader, OptionJudge):
+        return reader.read(asked)
+    shelf = store.scores("mugen_option", reader)
+    columns = [np.array(column, dtype=object) for column in zip(*asked, strict=True)]
+    keys = row_keys(reader, dict(zip(reader.reads, columns, strict=True))) if asked else []
+    stored = {entry["key"]: entry for entry in shelf.find(keys).to_pylist()}
+    missing = [number for number, key in enumerate(keys) if key not in stored]
+    try:
+        fresh = dict(zip(missing, reader.read([asked[number] for number in missing]), strict=True))
+    except JudgeError as error:
+        raise ConfigError(f"reader: {error}") from error
+    _keep(shelf, [(keys[number], reading) for number, reading in fresh.items()])
+    return [fresh[n] if n in fresh else _stored(stored[key]) for n, key in enumerate(keys)]
+
+
+def _keep(shelf: Shelf, readings: Iterable[tuple[str, Extraction]]) -> None:
+    """Store what the judge decided; a reply that could not be parsed is asked again by the next run."""
+    good = [
+        {"key": key, "value": NOT_ONE if found.index is None else float(found.index), "details": json.dumps([found.stage, found.reason])}
+        for key, found in readings
+        if found.reason != "judge_unparsed"
+    ]  # fmt: skip
+    shelf.append(pa.Table.from_pylist(good, schema=shelf.schema))
+
+
+def _stored(entry: Mapping[str, Any]) -> Extraction:
+    stage, reason = json.loads(entry["details"])
+    return Extraction(None if entry["value"] == NOT_ONE else int(entry["value"]), stage, reason)

@@ -1,0 +1,67 @@
+"""What a MUGEN run leaves behind: trials, votes and tables as Parquet, and run.json with counts of the audio work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from omegaconf import DictConfig
+
+from operators.base import Spec
+from operators.mugen_votes import tokens
+from pipelines.phases import Journal
+from pipelines.record import write_record
+
+
+def counts_of_audio(items: pa.Table, trials: pa.Table, journal: Journal) -> dict[str, Any]:
+    """How much audio work the trials cost.
+
+    clips_named: over all items; clips_distinct: different locators among them; clips_decoded: by the audio phase, each
+    once whatever the number of trials (0 for recorded answers, which need no audio); clips_presented: over all
+    generations; clips_per_prompt: how many generations were given 5, 6 ... clips; encoder_calls: what the usage of
+    all generations adds up to, the stored ones included, null where a model does not tell.
+    """
+    kept = [
+        uris
+        for uris, error in zip(items["audio_uris"].to_pylist(), items["item_error"].to_pylist(), strict=True)
+        if not error
+    ]
+    distinct = len({uri for uris in kept for uri in uris})
+    given = [
+        len(order) + fixed
+        for order, fixed in zip(
+            trials["audio_order"].to_pylist(), trials["n_reference"].to_pylist(), strict=True
+        )
+    ]
+    generated = [tally for name, tally in journal.stages.items() if name != "audio"]
+    return {
+        "clips_named": sum(map(len, kept)),
+        "clips_distinct": distinct,
+        "clips_decoded": distinct if "audio" in journal.stages else 0,
+        "clips_presented": sum(given),
+        "clips_per_prompt": {str(n): count for n, count in sorted(Counter(given).items())},
+        "encoder_calls": tokens(trials.select(["usage"]).to_pylist(), "encoder_calls")
+        if trials.num_rows
+        else None,
+        "generations_computed": sum(tally.computed for tally in generated),
+        "generations_from_store": sum(tally.from_store for tally in generated),
+    }
+
+
+def write_run(
+    folder: Path,
+    tables: Mapping[str, pa.Table],
+    config: DictConfig,
+    specs: Mapping[str, Spec],
+    journal: Journal,
+    notes: Mapping[str, Any],
+) -> None:
+    """<name>.parquet for every table, and run.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+    write_record(folder, config, specs, journal, notes)
