@@ -30,16 +30,17 @@ from pipelines import plan
 from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
 from pipelines.phases import Journal, extract, generate, probe_audio, score
-from pipelines.record import write_record, write_tables
+from pipelines.record import free_folder, write_record, write_tables
 from pipelines.responses import join_items
 
 METRIC_STAGES = ("m1", "m2", "m3", "m4", "m5", "m6")
 
 
 def main(config: DictConfig) -> None:
-    """What Hydra calls: where the tables go and what the model is called are Hydra's to say."""
-    runtime = HydraConfig.get().runtime
-    evaluate(config, Path(runtime.output_dir), runtime.choices["model"])
+    """What Hydra calls: only it knows the names of the chosen options."""
+    chosen = HydraConfig.get().runtime.choices
+    folder = Path(config.out) if config.out else free_folder(f"{chosen['benchmark']}-{chosen['model']}")
+    evaluate(config, folder, chosen["model"])
 
 
 def evaluate(config: DictConfig, folder: Path, name: str) -> None:

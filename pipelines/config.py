@@ -92,6 +92,7 @@ class AriaEval:
     store: StoreConfig = field(default_factory=StoreConfig)
     yardsticks: bool = True  # also score the response sets that a benchmark ships for comparison
     max_failure_rate: float = 0.5  # of usable rows, per stage; past it the run exits with status 1
+    out: str | None = None  # folder for the tables of this run; null: runs/<time>-<benchmark>-<model>
     dry_run: bool = False  # print the plan and stop: no Ray, no weights
 
 
@@ -112,6 +113,7 @@ class MugenEval:
     store: StoreConfig = field(default_factory=StoreConfig)
     max_failure_rate: float = 0.5  # of usable generations; past it the run exits with status 1
     labels: str | None = None  # human labels, for `python -m pipelines.mugen_calibrate` only
+    out: str | None = None  # folder for the tables of this run; null: runs/<time>-<benchmark>-<model>
     dry_run: bool = False  # print the plan and stop: no Ray, no weights
 
 

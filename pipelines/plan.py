@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.console import Console
-from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from operators.base import Stage, check_columns
 from operators.fingerprint import fingerprint
@@ -14,33 +15,40 @@ from operators.schema import ITEM
 from operators.weights import WeightsError
 from pipelines.config import Cluster
 
+# Columns that a run adds between its stages.
+DERIVED = frozenset({"gold_answer", "trial", "model"})
+
 
 def show(stages: Iterable[tuple[Stage, int]], cluster: Cluster, store: str, console: Console) -> None:
-    """Check that every stage finds its columns, then print stages, columns, resources and row counts.
+    """Check that every stage finds its columns, then print stages, rows, resources, columns and fingerprints.
 
-    Rows are what a run would look at; the store may already hold some of them.
+    Rows are what a run would look at; the store may already hold some of them. Raises ColumnError.
     """
     stages = list(stages)
-    derived = {"gold_answer", "trial", "model"}  # columns that a run adds between its stages
-    check_columns([stage for stage, _ in stages], {*ITEM.names, *derived})
-    table = Table(title=f"cluster {cluster.name}, store {store}", title_justify="left", show_lines=False)
-    for name in ("stage", "rows", "what", "reads", "writes", "resources", "fingerprint"):
-        table.add_column(name, justify="right" if name == "rows" else "left", overflow="fold")
+    check_columns([stage for stage, _ in stages], {*ITEM.names, *DERIVED})
+    console.print(Text(f"cluster {cluster.name}{_hardware(cluster)}; store {store}", style="bold"))
     for stage, rows in stages:
-        table.add_row(
-            stage.name, f"{rows}", type(stage.spec).__name__, escape(", ".join(stage.spec.reads)),
-            escape(", ".join(stage.spec.writes)), _resources(stage), _fingerprint(stage),
-        )  # fmt: skip
-    console.print(table)
+        head = f"{stage.name:<9} {type(stage.spec).__name__:<22} {rows:>7} rows   {_resources(stage)}"
+        console.print(Text(head, style="bold"), soft_wrap=True)
+        body = Table.grid(padding=(0, 1))
+        body.add_row("reads", Text(", ".join(stage.spec.reads)))
+        body.add_row("writes", Text(", ".join(stage.spec.writes)))
+        body.add_row("identity", Text(_fingerprint(stage)))
+        console.print(Padding(body, (0, 0, 0, 10)))
     console.print("dry run: nothing was started, loaded or written")
+
+
+def _hardware(cluster: Cluster) -> str:
+    known = [(cluster.num_cpus, "CPUs"), (cluster.num_gpus, "GPUs")]
+    return "".join(f", {count} {kind}" for count, kind in known if count is not None)
 
 
 def _resources(stage: Stage) -> str:
     need = stage.resources
     cpus = "all CPUs" if need.cpus == 0 else f"{need.cpus:g} CPU"
-    gpus = f", {need.gpus:g} GPU" if need.gpus else ""
-    shared = f", pool {need.pool}" if need.pool else ""
-    return f"{need.actors} x ({cpus}{gpus}), batch {need.batch_size}{shared}"
+    gpus = f" + {need.gpus:g} GPU" if need.gpus else ""
+    shared = f", in pool {need.pool}" if need.pool else ""
+    return f"{need.actors} x {cpus}{gpus}, batch {need.batch_size}{shared}"
 
 
 def _fingerprint(stage: Stage) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,13 @@ PACKAGES = (
     "audio-reasoning-eval", "torch", "transformers", "sentence-transformers", "onnxruntime", "faster-whisper",
     "ray", "pyarrow", "numpy", "soundfile", "soxr", "hydra-core",
 )  # fmt: skip
+
+
+def free_folder(name: str) -> Path:
+    """runs/<time>-<name>, with a number where that is taken: the members of a sweep may start in one second."""
+    stamp = f"{datetime.now():%Y-%m-%d_%H-%M-%S}-{name}"
+    numbered = (Path("runs") / (stamp + (f"-{number}" if number else "")) for number in range(1000))
+    return next(folder for folder in numbered if not folder.exists())
 
 
 def write_tables(folder: Path, results: pa.Table, summary: pa.Table, failures: pa.Table) -> None:

@@ -19,7 +19,7 @@ TOY_PATH = f"hydra.searchpath=[file://{ROOT / 'tests' / 'conf'}]"
 
 def aria_eval(folder: Path, *arguments: str, timeout: int = 300) -> subprocess.CompletedProcess:
     """One run with its store and tables under `folder`."""
-    where = [f"store.root={folder / 'store'}", f"hydra.run.dir={folder / 'run'}"]
+    where = [f"store.root={folder / 'store'}", f"out={folder / 'run'}"]
     command = [sys.executable, "-m", "pipelines.aria_eval", *arguments, *where]
     # A hub must never be asked; HYDRA_FULL_ERROR is set by the program itself where it needs it.
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "160"}
