@@ -52,7 +52,7 @@ class Weights:
             return {"sha256": _digest(local)}
         if _HUB.fullmatch(self.source):
             return {"hub": self.source, "revision": self._pinned()}
-        raise WeightsError(f"weights {self.source!r}: no such file or folder")
+        raise WeightsError(f"weights {self.source!r}: no such file or folder; its config says how to get it")
 
     def folder(self) -> Path:
         """The local folder (or file) that holds the weights; a hub repository is fetched once into the hub's cache."""
@@ -64,7 +64,7 @@ class Weights:
             return local
         if _HUB.fullmatch(self.source):
             return self._from_hub()
-        raise WeightsError(f"weights {self.source!r}: no such file or folder")
+        raise WeightsError(f"weights {self.source!r}: no such file or folder; its config says how to get it")
 
     def _pinned(self) -> str:
         if not re.fullmatch(r"[0-9a-f]{40}", self.revision or ""):
