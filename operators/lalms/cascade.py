@@ -63,7 +63,7 @@ class Cascade:
     min_probability: float = Field(0.05, ge=0, le=1)
     speech_probability: float = Field(0.3, ge=0, le=1)
     max_transcript_words: int = Field(150, ge=1)
-    passage_tokens: int = Field(48, ge=1)
+    passage_tokens: int = Field(40, ge=1)
     sentences: int = Field(2, ge=1)
     no_repeat_ngram: int = Field(4, ge=1)
     temperature: float = Field(0.0, ge=0)

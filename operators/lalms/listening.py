@@ -95,4 +95,4 @@ def entity_name(class_name: str) -> str:
     name = re.sub(r"\s*\([^)]*\)", "", class_name)
     first, _, rest = name.partition(",")
     whole = f"{first}{rest}" if first in ("Inside", "Outside") else first
-    return whole.replace(" and ", " & ").casefold().strip()
+    return whole.casefold().strip()
