@@ -68,9 +68,9 @@ def accuracy_tables(summary: pa.Table) -> Iterable[Table]:
         present = {row["group"] for row in members if row["group_kind"] == "dimension"}
         dimensions = [d for d in DIMENSIONS if d in present] + sorted(present - set(DIMENSIONS))
         table = _table(f"{printable(benchmark)}: accuracy in % ±95%, Wilson 95% below{_of(n)}", 1)
-        for name in ("Model", "Method", *(DIMENSIONS.get(d, printable(d)) for d in dimensions), "Overall"):
+        for name in ("Model", "Method", *(DIMENSIONS.get(d, d) for d in dimensions), "Overall"):
             table.add_column(
-                name, justify="left" if name in ("Model", "Method") else "right", overflow="fold"
+                _plain(name), justify="left" if name in ("Model", "Method") else "right", overflow="fold"
             )
         for (model, strategy), cells in _grouped(members, ("model", "strategy")).items():
             by_group = {(row["group_kind"], row["group"]): row for row in cells}
@@ -78,7 +78,7 @@ def accuracy_tables(summary: pa.Table) -> Iterable[Table]:
             shown = [by_group.get(("dimension", d)) for d in dimensions] + [overall]
             counts = f"{overall['n_correct']}/{overall['n_valid']}"
             table.add_row(
-                printable(model),
+                _plain(model),
                 Text(f"{method(strategy)}\n").append(counts, style="dim"),
                 *(_accuracy_cell(row) for row in shown),
             )
@@ -121,11 +121,13 @@ def gain_tables(summary: pa.Table) -> Iterable[Table]:
         table = _table(f"{printable(benchmark)}: accuracy in %, gain in points [95%], p, further generations per item and point{_of(n)}", 2)  # fmt: skip
         table.add_column("Method")
         for model in models:
-            table.add_column(printable(model), justify="right", overflow="fold")
+            table.add_column(_plain(model), justify="right", overflow="fold")
         cells = {(row["strategy"], row["model"]): row for row in members}
         order = [s for s in METHODS if s in strategies] + sorted(strategies - set(METHODS))
         for strategy in order:
-            table.add_row(method(strategy), *(_gain_cell(cells.get((strategy, model))) for model in models))
+            table.add_row(
+                _plain(method(strategy)), *(_gain_cell(cells.get((strategy, model))) for model in models)
+            )
         yield table
 
 
@@ -135,9 +137,7 @@ def _gain_cell(row: Row | None) -> Text:
     text = Text(percent(row["accuracy"]))
     if row["gain"] is not None:
         low, high = (f"{100 * row[name]:+.2f}" for name in ("gain_low", "gain_high"))
-        cost = (
-            f", {row['generations_per_point']:.2f}/point" if row["generations_per_point"] is not None else ""
-        )
+        cost = f", {row['generations_per_point']:.2f}/point" if row["generations_per_point"] else ""
         text.append(f" {100 * row['gain']:+.2f} [{low}, {high}], p {row['gain_p']:.3f}{cost}", style="dim")
     return text
 
@@ -156,8 +156,8 @@ def scaling_tables(scaling: pa.Table) -> Iterable[Table]:
             by_n = {row["n_candidates"]: row for row in cells}
             items = str(cells[0]["n_items"])
             table.add_row(
-                printable(key[0]),
-                method(key[1]),
+                _plain(key[0]),
+                _plain(method(key[1])),
                 key[2],
                 items,
                 *(_scaling_cell(by_n.get(n)) for n in counts),
@@ -206,8 +206,17 @@ def _cells(label: str, cells: Sequence[str]) -> str:
 
 def _table(title: str, padding: int) -> Table:
     return Table(
-        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, padding, 0, 0), pad_edge=False
+        title=Text(title, style="bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, padding, 0, 0),
+        pad_edge=False,
     )
+
+
+def _plain(text: str | None) -> Text:
+    """Names come from users' files: as they are, without markup or control characters."""
+    return Text(printable(text))
 
 
 def _of(n: int | None) -> str:

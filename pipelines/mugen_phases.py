@@ -5,7 +5,6 @@ Fan-out comes before generation and a fanned-out row carries no audio: clips are
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -21,8 +20,6 @@ from operators.judges.option_judge import JudgeError, OptionJudge
 from operators.mugen import (
     TRIAL_ROW,
     GenerationSet,
-    Strategy,
-    generation_set,
     instruction,
     map_back,
     same_clip_twice,
@@ -40,68 +37,20 @@ from pipelines.phases import Journal
 NOT_ONE = -1.0  # the stored reading of a response that does not select exactly one option
 
 
-def sets_of(
-    strategies: Mapping[str, Strategy], n_trials: int, separate_voting: bool
-) -> dict[GenerationSet, int]:
-    """The generations that the strategies need together, each set with its number of trials."""
-    sets: dict[GenerationSet, int] = {}
-    for strategy in strategies.values():
-        drawn = generation_set(strategy, separate_voting)
-        sets[drawn] = max(sets.get(drawn, 1), n_trials if strategy.vote else 1)
-    return sets
+def refuse_unheard(clips: pa.Table) -> pa.Table:
+    """Items that cannot be asked get an `item_error`: a clip is missing or broken, or two candidates decode to one sound.
 
-
-def voting_model(model: Spec, settings: Mapping[str, float | None]) -> Spec:
-    """`model` with the sampling settings of the votes; itself where none is given."""
-    given = {name: value for name, value in settings.items() if value is not None}
-    if unknown := [name for name in given if not hasattr(model, name)]:
-        raise ConfigError(f"voting.{unknown[0]}: {type(model).__name__} has no setting {unknown[0]!r}")
-    return dataclasses.replace(model, **given) if given else model
-
-
-def refuse_same_sound(clips: pa.Table) -> pa.Table:
-    """Items two of whose candidates decode to one sound get an `item_error` that names both."""
+    *Our reading*: such an item is no fault of the model, so it is left out of accuracy, by name, and counted.
+    """
     errors = [
-        item["item_error"] or (None if item["audio_error"] else same_clip_twice(item))
-        for item in clips.to_pylist()
+        item["item_error"] or item["audio_error"] or same_clip_twice(item) for item in clips.to_pylist()
     ]
     return with_columns(clips, {"item_error": pa.array(errors, pa.string())})
-
-
-def check_clips(model: Any, items: pa.Table, counts: Sequence[int | None]) -> None:
-    """Refuse, before anything starts, a model that cannot take all clips of an item. Raises ConfigError."""
-    most = getattr(model, "max_clips", None)
-    if most is None:
-        return
-    over = [(need, item["item_id"]) for need, item in _needs(items, counts) if need > most]
-    if over:
-        need, name = max(over)
-        raise ConfigError(
-            f"{type(model).__name__} takes at most {most} clips, and {len(over)} items need more (item {name!r}: {need}); "
-            "choose another model or fewer candidates with n_candidates"
-        )
-
-
-def _needs(items: pa.Table, counts: Sequence[int | None]) -> Iterable[tuple[int, dict[str, Any]]]:
-    for item in usable(items):
-        for n in counts:
-            if n is None or scalable(item, n):
-                yield len(item["audio_uris"]) if n is None else item["n_reference"] + n, item
 
 
 def usable(items: pa.Table) -> list[dict[str, Any]]:
     """The items that can be judged."""
     return [item for item in items.to_pylist() if item["item_error"] is None]
-
-
-def by_model(
-    model: Any, voting: Any, sets: Mapping[GenerationSet, int]
-) -> Iterable[tuple[str, Any, dict[GenerationSet, int]]]:
-    """(stage name, Spec, its sets): sets of one Spec are generated together, so that weights load once and each clip
-    is encoded once for all of them."""
-    for stage, spec, is_voting in (("generate", model, False), ("generate_voting", voting, True)):
-        if drawn := {one: n for one, n in sets.items() if one.voting == is_voting}:
-            yield stage, spec, drawn
 
 
 def fan_out(
@@ -127,8 +76,12 @@ def generate_trials(
     rows: pa.Table, stage: str, name: str, model: Spec, store: Store, cluster: Cluster, journal: Journal
 ) -> list[dict[str, Any]]:
     """The fanned-out rows with what the model said; the tally goes into the journal under `stage`."""
-    said = phases.generate(rows, name, model, store, cluster, journal)
-    journal.stages[stage] = journal.stages.pop("generate")
+    mine = Journal()
+    said = phases.generate(rows, name, model, store, cluster, mine)
+    journal.stages[stage], journal.wall_seconds[stage] = (
+        mine.stages["generate"],
+        mine.wall_seconds["generate"],
+    )
     columns = ["model", "response", "finish_reason", "usage", "response_error"]
     shown = rows.drop_columns(["audio_uris", "audio_hashes", "audio_seconds"]).to_pylist()
     return [row | reply for row, reply in zip(shown, said.select(columns).to_pylist(), strict=True)]

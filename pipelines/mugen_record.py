@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,8 @@ import pyarrow.parquet as pq
 from omegaconf import DictConfig
 
 from operators.base import Spec
+from operators.mugen_report import show
+from operators.mugen_tables import AGREEMENT, CURVE, POSITIONS, scaling, summarise
 from operators.mugen_votes import tokens
 from pipelines.phases import Journal
 from pipelines.record import write_record
@@ -65,3 +68,23 @@ def write_run(
     for name, table in tables.items():
         pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
     write_record(folder, config, specs, journal, notes)
+
+
+def show_sweep(folder: Path) -> None:
+    """The joint tables of all finished jobs under `folder`: Table 3 or Figure 3 from runs of one cell each."""
+    parts = [pq.read_table(path) for path in sorted(folder.glob("*/votes.parquet"))]
+    cells = [set(zip(*(part[name].to_pylist() for name in ("model", "benchmark", "n_candidates", "strategy")), strict=True)) for part in parts]  # fmt: skip
+    if len(parts) < 2:
+        return
+    if sum(map(len, cells)) > len(set().union(*cells)):
+        print(
+            f"note: jobs under {folder} repeat a model and strategy, so they have no joint table",
+            file=sys.stderr,
+        )
+        return
+    votes = pa.concat_tables(parts)
+    summary, scaled = summarise(votes), scaling(votes)
+    pq.write_table(summary, folder / "summary.parquet")
+    pq.write_table(scaled, folder / "scaling.parquet")
+    print(f"\nall {len(parts)} finished jobs of {folder}:")
+    show(summary, scaled, *(schema.empty_table() for schema in (CURVE, POSITIONS, AGREEMENT)))

@@ -1,0 +1,122 @@
+"""What a MUGEN run is going to do: its strategies, the generations they share, and whether the model can take them."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from operators.audio import ProbeAudio
+from operators.base import Spec, Stage
+from operators.lalms.recorded import Recorded
+from operators.mugen import GenerationSet, Strategy, generation_set, scalable
+from pipelines.config import ConfigError, MugenEval, build
+from pipelines.execution import resources
+from pipelines.mugen_phases import fan_out, usable
+
+
+def read_strategies(settings: MugenEval) -> dict[str, Strategy]:
+    """The strategies of a run by name. Raises ConfigError for none, or for one that cannot be read."""
+    if not settings.strategy:
+        raise ConfigError("choose a strategy: strategy=direct, or several: 'strategy=[direct,sc,apsc]'")
+    if settings.n_trials < 1:
+        raise ConfigError(f"config key n_trials: at least 1 generation is needed, not {settings.n_trials}")
+    target = {"_target_": "operators.mugen.Strategy"}
+    return {name: build(target | dict(body), f"strategy.{name}") for name, body in settings.strategy.items()}
+
+
+def candidate_counts(given: Any) -> list[int | None]:
+    """`n_candidates` as a list; [None] for all candidates, outside a scaling study. Raises ConfigError."""
+    listed = given if isinstance(given, (list, tuple)) else [given]
+    if listed == [None]:
+        return [None]
+    if not listed or not all(isinstance(n, int) and not isinstance(n, bool) and n >= 2 for n in listed):
+        raise ConfigError(
+            f"config key n_candidates: null, a number or a list of numbers from 2 up, not {given!r}"
+        )
+    return sorted(set(listed))
+
+
+def sets_of(
+    strategies: Mapping[str, Strategy], n_trials: int, separate_voting: bool
+) -> dict[GenerationSet, int]:
+    """The generations that the strategies need together, each set with its number of trials."""
+    sets: dict[GenerationSet, int] = {}
+    for strategy in strategies.values():
+        drawn = generation_set(strategy, separate_voting)
+        sets[drawn] = max(sets.get(drawn, 1), n_trials if strategy.vote else 1)
+    return sets
+
+
+def voting_model(model: Spec, settings: Mapping[str, float | None]) -> Spec:
+    """`model` with the sampling settings of the votes; itself where none is given."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    if unknown := [name for name in given if not hasattr(model, name)]:
+        raise ConfigError(f"voting.{unknown[0]}: {type(model).__name__} has no setting {unknown[0]!r}")
+    return dataclasses.replace(model, **given) if given else model
+
+
+def by_model(
+    model: Any, voting: Any, sets: Mapping[GenerationSet, int]
+) -> Iterable[tuple[str, Any, dict[GenerationSet, int]]]:
+    """(stage name, Spec, its sets): sets of one Spec are generated together, so that weights load once and each clip
+    is encoded once for all of them."""
+    for stage, spec, is_voting in (("generate", model, False), ("generate_voting", voting, True)):
+        if drawn := {one: n for one, n in sets.items() if one.voting == is_voting}:
+            yield stage, spec, drawn
+
+
+def check_clips(model: Any, items: pa.Table, counts: Sequence[int | None]) -> None:
+    """Refuse, before anything starts, a model that cannot take all clips of an item. Raises ConfigError."""
+    most = getattr(model, "max_clips", None)
+    if most is None:
+        return
+    over = [(need, item["item_id"]) for need, item in _needs(items, counts) if need > most]
+    if over:
+        need, name = max(over)
+        raise ConfigError(
+            f"{type(model).__name__} takes at most {most} clips, and {len(over)} items need more (item {name!r}: {need}); "
+            "choose another model or fewer candidates with n_candidates"
+        )
+
+
+def _needs(items: pa.Table, counts: Sequence[int | None]) -> Iterable[tuple[int, dict[str, Any]]]:
+    for item in usable(items):
+        for n in counts:
+            if n is None or scalable(item, n):
+                yield len(item["audio_uris"]) if n is None else item["n_reference"] + n, item
+
+
+def warn_of_greedy_votes(model: Any, voting: Any, sets: Mapping[GenerationSet, int]) -> None:
+    """Ten greedy answers to one presentation are one answer: say so, since only the user knows whether it was meant."""
+    greedy = getattr(voting, "temperature", None) == 0
+    if greedy and any(n > 1 and not drawn.permute for drawn, n in sets.items()):
+        print(
+            "note: the model decodes greedily, so all trials in the original order are alike and SC equals a single "
+            "answer; set voting.temperature (MUGEN: 0.2 for Qwen2.5-Omni, 1 for Gemini 3 Pro)",
+            file=sys.stderr,
+        )
+
+
+def stages(
+    settings: MugenEval,
+    model: Any,
+    voting: Any,
+    items: pa.Table,
+    sets: Mapping[GenerationSet, int],
+    counts: Sequence,
+) -> list[tuple[Stage, int]]:
+    """The stages of this run with the rows each would look at."""
+    if isinstance(model, Recorded):
+        return []
+    cluster, kept = settings.cluster, usable(items)
+    chain: list[tuple[Stage, int]] = [
+        (Stage("audio", ProbeAudio(), resources(cluster.audio)), items.num_rows)
+    ]
+    for stage, spec, drawn in by_model(model, voting, sets):
+        rows = fan_out(kept, drawn, counts, settings.seed).num_rows
+        chain.append((Stage(stage, spec, resources(cluster.generate)), rows))
+    return chain

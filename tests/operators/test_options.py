@@ -1,0 +1,133 @@
+"""Reading the chosen option from free text: every way of naming a clip, and every reason to refuse."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.options import Asked, RuleReader, canonical, extract_option, labels
+
+CHOSEN = {
+    # response: position from 1, of 5
+    "Audio 3": 3,
+    "audio_3": 3,
+    "Audio three.": 3,
+    "C": 3,
+    "(C)": 3,
+    "Option C": 3,
+    "Candidate B": 2,
+    "option three": 3,
+    "clip #2": 2,
+    "clip number 5": 5,
+    "Sound 3": 3,
+    "audio 3 of 5": 3,
+    "3": 3,
+    "2)": 2,
+    "#4": 4,
+    "\\boxed{3}": 3,
+    "the third clip": 3,
+    "the 2nd one": 2,
+    "the last clip": 5,
+    "第三个音频": 3,
+    "Answer: 3": 3,
+    "The answer is 3.": 3,
+    "**Answer:** Audio 3": 3,
+    '{"answer": 3}': 3,
+    "<answer>Audio 2</answer>": 2,
+    "[ANSWER] 4": 4,
+    "[PERCEPTION] Clip 1 is a dog. [ANSWER]\nAudio 4": 4,
+    "I choose the second.": 2,
+    "It is not the second clip but the fourth clip.": 4,
+    "It's not Audio 2. The answer is Audio 4.": 4,
+    "Audio 2, not Audio 3.": 2,
+    "The correct option is the third one, not the first one.": 3,
+    "The third clip is the angriest.": 3,
+    "Only clip 4 contains a dog bark.": 4,
+    "Speaker in clip 3 matches the reference audio": 3,
+    "A dog barks in the second recording": 2,
+    "The third longest audio is Audio 2.": 2,
+    "Audio 1 lasts 3 seconds. Audio 2 lasts 5 seconds. Therefore, the longest is Audio 2.": 2,
+    "First, Audio 1 is calm. Second, Audio 2 is neutral. Third, Audio 3 is angry.\nAnswer: Audio 3": 3,
+    "I hear five clips. The second clip has the highest pitch.": 2,
+    "B. Audio 2": 2,
+}
+
+REFUSED = {
+    "none of the clips": "none_of_the_choices",
+    "I cannot listen to audio.": "refusal",
+    "I am not sure, maybe Audio 2?": "refusal",
+    "Audio 2 and Audio 4": "several_choices",
+    "clips 2 and 4 are both angry": "several_choices",
+    "the first and third clips": "several_choices",
+    "Either Audio 2 or Audio 3": "several_choices",
+    "All of them sound angry": "several_choices",
+    "Audio 1-3": "several_choices",
+    "B. Audio 3": "letter_and_text_disagree",
+    "Audio 7": "option_out_of_range",
+    "Audio 0": "option_out_of_range",
+    "Audio 1 is loud. The answer is Audio 7.": "option_out_of_range",
+    "Two clips contain speech.": "no_choice_named",
+    "Audio 2 isn't it": "no_choice_named",
+    "Let me listen. Audio 1 is a calm voice": "no_choice_named",
+    "Audio 3 is quiet. Audio 3 is not the one.": "no_choice_named",
+    "": "empty_response",
+    " \n": "empty_response",
+}
+
+
+@pytest.mark.parametrize("response", CHOSEN)
+def test_every_way_of_naming_one_option(response):
+    found = extract_option(response, 5)
+    assert found.index == CHOSEN[response] - 1, found
+    assert found.stage and found.reason is None
+
+
+@pytest.mark.parametrize("response", REFUSED)
+def test_anything_else_is_refused_with_a_reason(response):
+    found = extract_option(response, 5)
+    assert (found.index, found.stage, found.reason) == (None, None, REFUSED[response])
+
+
+def test_no_response_and_too_few_options():
+    assert extract_option(None, 5).reason == "no_response"
+    with pytest.raises(ValueError, match="at least 2 options"):
+        extract_option("Audio 1", 1)
+
+
+def test_numbers_of_two_digits_are_not_cut():
+    assert extract_option("Audio 10", 12).index == 9
+    assert extract_option("Audio 1", 12).index == 0
+    assert extract_option("Audio 10", 5).reason == "option_out_of_range"
+
+
+@pytest.mark.parametrize(
+    "text", ["It lasts 3 seconds", "at 2.5 kHz", "the third longest sound is missing", "5 people"]
+)
+def test_quantities_are_not_places(text):
+    assert "Audio" not in canonical(text, 5)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=200), st.integers(2, 12))
+def test_no_text_raises_and_no_position_is_invented(text, n):
+    found = extract_option(text, n)
+    assert (found.index is None) == (found.reason is not None)
+    assert found.index is None or 0 <= found.index < n
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 12), st.data())
+def test_a_label_always_reads_as_itself(n, data):
+    place = data.draw(st.integers(0, n - 1))
+    forms = (
+        labels(n)[place],
+        f"The answer is {labels(n)[place]}.",
+        f"Answer: clip {place + 1}",
+        f"{place + 1}",
+    )
+    assert [extract_option(form, n).index for form in forms] == [place] * 4
+
+
+def test_the_rule_reader_reads_each_response_with_its_own_number_of_options():
+    read = RuleReader().read([Asked("q", 5, "Audio 4"), Asked("q", 3, "Audio 4"), Asked("q", 5, None)])
+    assert [one.index for one in read] == [3, None, None]
+    assert [one.reason for one in read] == [None, "option_out_of_range", "no_response"]
