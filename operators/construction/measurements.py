@@ -36,8 +36,8 @@ import numpy as np
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from operators.audio import Clip as Sound
 from operators.audio import AudioError, decode, pcm_hash, resample, shown
+from operators.audio import Clip as Sound
 
 Property = Literal["duration", "loudness", "pitch", "tempo", "speech_rate", "pauses", "longest_pause"]
 SPEECH_RATE_HZ = 16_000

@@ -79,7 +79,7 @@ def test_a_gap_that_is_silent_by_one_level_only_makes_pauses_ambiguous():
     talk = bursts([0.6])
     hum = 10 ** (-35 / 20) * np.abs(talk).max()  # between 30 and 40 dB below the peak
     talk = np.where(talk == 0, hum, talk).astype(np.float32)
-    with pytest.raises(NotMeasurableError, match="ambiguous_silence: 1.00 or 0.00"):
+    with pytest.raises(NotMeasurableError, match=r"ambiguous_silence: 1\.00 or 0\.00"):
         SETTINGS.value("pauses", sound(talk))
 
 
