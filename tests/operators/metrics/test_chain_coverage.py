@@ -289,7 +289,7 @@ def test_smollm2_orders_careful_above_vague_above_empty():
 def test_smollm2_expectation_equals_separate_passes():
     lm = SMOLLM2.load()
     scorer = ByExpectation(ChainCoverage(SMOLLM2, "expectation"), lm)
-    texts = ["A dog barks.", "Rain falls on a tin roof while a dog barks twice at second three. " * 3]
+    texts = ["Rain falls on a tin roof while a dog barks twice at second three."]
     for one, text in zip(scorer(texts), texts, strict=True):
         wanted = scorer.mean(plain_log_probs(lm, scorer.row(lm.token_ids(text)), scorer.head))
         assert one.value == pytest.approx(wanted, abs=1e-4)

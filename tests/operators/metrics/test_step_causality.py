@@ -190,13 +190,13 @@ def test_a_long_gold_answer_is_cut_and_says_so(tiny):
 
 
 def test_a_context_too_long_for_the_model_is_refused_when_built(tiny):
-    with pytest.raises(ValueError, match="max_slot_tokens|slot tokens"):
+    with pytest.raises(ValueError, match="limits on slot tokens"):
         StepCausality(tiny, max_slot_tokens=4000).build()
 
 
 @pytest.mark.weights
 def test_smollm2_packed_pass_equals_three():
-    assert_equals_three_passes(StepCausality(SMOLLM2, form="log_ratio"), ROWS[:4], 1e-4)
+    assert_equals_three_passes(StepCausality(SMOLLM2, form="log_ratio"), ROWS[:3], 1e-4)
 
 
 @pytest.mark.weights
