@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby
 
@@ -211,20 +211,17 @@ def _block_rows(rows: int, most: int, actors: int) -> int:
 
 
 def cut(table: pa.Table, rows: int, together: str | None) -> Iterator[pa.Table]:
-    """Slices of at least `rows` rows (the last may be shorter) that never split equal neighbours in `together`."""
+    """Slices of `rows` rows (the last may be shorter), longer where that keeps equal neighbours in `together` in one.
+
+    At most four times as long: a benchmark about one single clip must not become one single block.
+    """
     values = table.column(together).to_pylist() if together else range(table.num_rows)
     start = 0
     for end in range(1, table.num_rows + 1):
-        last = end == table.num_rows
-        if last or (end - start >= rows and values[end] != values[end - 1]):
-            yield table.slice(start, end - start)
+        size = end - start
+        if end == table.num_rows or size >= 4 * rows or (size >= rows and values[end] != values[end - 1]):
+            yield table.slice(start, size)
             start = end
-
-
-def collect(blocks: Iterable[pa.Table]) -> pa.Table | None:
-    """The blocks as one table, or None when there were none."""
-    kept = list(blocks)
-    return pa.concat_tables(kept) if kept else None
 
 
 def resources(config: object) -> Resources:

@@ -1,6 +1,8 @@
 """Toy Specs: real steps of the pipeline, small enough to know their results by heart. No weights."""
 
 import json
+import os
+import time
 from typing import ClassVar
 
 import numpy as np
@@ -9,6 +11,8 @@ from pydantic.dataclasses import dataclass
 
 from operators.schema import METRICS
 
+# Seconds per row, for tests that stop a run half way.
+DELAY = float(os.environ.get("TOY_DELAY", "0"))
 STRICT = ConfigDict(extra="forbid")
 
 
@@ -33,6 +37,7 @@ class Words:
 
         def op(batch):
             texts = batch["reasoning"]
+            time.sleep(DELAY * len(texts))
             if "crash" in texts:
                 raise ValueError("crash")
             bad = [text == "unscorable" for text in texts]

@@ -89,3 +89,4 @@ def test_blocks_do_not_split_rows_that_belong_together():
         ["d"],
     ]
     assert [block.num_rows for block in cut(rows, 4, None)] == [4, 4, 2]
+    assert [block.num_rows for block in cut(rows, 1, "clip")] == [4, 1, 1, 3, 1], "four times as long, no longer"

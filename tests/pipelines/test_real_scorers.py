@@ -1,0 +1,139 @@
+"""The offline scorers on the whole pipeline: real weights, real audio, real model outputs."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from operators.schema import METRICS
+from pipelines.config import Cluster
+from pipelines.execution import session
+from tests.pipelines.cli import evaluated
+from tests.pipelines.test_aria_eval import record, results, write_lines
+from tests.shared_data import shared
+
+pytestmark = pytest.mark.weights
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_session():
+    with session(Cluster(num_cpus=2)):
+        yield
+
+
+@pytest.fixture(scope="module")
+def sample_run(tmp_path_factory):
+    """The default run: the embedded cascade beside the three yardsticks, on six items of the sample."""
+    folder = tmp_path_factory.mktemp("sample")
+    return folder, evaluated(folder, "benchmark.limit=6")
+
+
+def means(folder, measure="aria"):
+    summary = pq.read_table(folder / "run" / "summary.parquet").to_pylist()
+    return {row["model"]: row[f"{measure}_mean"] for row in summary if row["group_kind"] == "overall"}
+
+
+def test_the_yardsticks_rank_as_they_were_written(sample_run):
+    folder, done = sample_run
+    assert done.returncode == 0, done.stderr
+    aria = means(folder)
+    assert aria["careful"] > aria["scaffolding"] > aria["decoration"]
+
+
+def test_every_row_has_every_metric_within_its_range(sample_run):
+    folder, _ = sample_run
+    table = results(folder)
+    assert table.num_rows == 4 * 6 and set(table["model"].to_pylist()) >= {
+        "careful",
+        "scaffolding",
+        "decoration",
+    }
+    for metric in (*METRICS, "aria"):
+        values = table[metric].to_numpy()
+        assert np.isfinite(values).all() and (values >= 0).all() and (values <= 1).all()
+
+
+def test_the_embedded_model_answers_in_four_slots_with_choices(sample_run):
+    folder, _ = sample_run
+    rows = [row for row in results(folder).to_pylist() if row["model"] == "model"]
+    assert len(rows) == 6
+    for row in rows:
+        assert row["response_error"] is None and row["answer_index"] is not None
+        assert all(row[slot] for slot in ("perception", "analysis", "reasoning", "answer"))
+
+
+def test_scores_depend_neither_on_batches_nor_on_the_number_of_actors(sample_run, tmp_path):
+    folder, _ = sample_run
+    apart = [
+        f"cluster.m{n}.{field}" for n in range(1, 7) for field in ("batch_size=3", "cpus=0.3", "actors=2")
+    ]
+    pools = [
+        f"cluster.m{n}.pool={'text' if n in (2, 5, 6) else 'lm' if n in (3, 4) else 'null'}"
+        for n in range(1, 7)
+    ]
+    yardsticks_only = ["model=recorded", f"model.path={_careful()}", "model.name=again", "yardsticks=false"]
+    done = evaluated(tmp_path, "benchmark.limit=6", *yardsticks_only, *apart, *pools)
+    assert done.returncode == 0, done.stderr
+    before = {row["item_id"]: row for row in results(folder).to_pylist() if row["model"] == "careful"}
+    for row in results(tmp_path).to_pylist():
+        for metric in METRICS:
+            assert row[metric] == pytest.approx(before[row["item_id"]][metric], abs=1e-4), (
+                row["item_id"],
+                metric,
+            )
+
+
+def _careful():
+    from operators.benchmarks.sample import Sample
+
+    return Sample().yardsticks()["careful"]
+
+
+def test_nine_hundred_real_outputs_of_six_systems(tmp_path):
+    outputs = shared("real_outputs") / "mmau_mini.jsonl"
+    model = ["model=recorded", f"model.path={outputs}"]
+    benchmark = ["benchmark=manifest", f"benchmark.path={outputs}", "benchmark.require_audio=false"]
+    done = evaluated(tmp_path, *benchmark, *model)
+    assert done.returncode == 0, done.stderr
+    table = results(tmp_path)
+    said = table.filter(table["response"].is_valid())
+    assert said.num_rows == 900 and len(set(said["model"].to_pylist())) == 6
+    reasons = {reason.split(":")[0] for reason in said[f"{METRICS[0]}_reason"].drop_null().to_pylist()}
+    assert reasons <= {"no_audio", "duplicate_choices"}, "M1 has no clip to hear, and says so"
+    usable = said.filter(said["row_error"].is_null())
+    assert all(usable[metric].null_count == 0 for metric in METRICS[1:])
+    assert record(tmp_path)["recorded"]["model"]["n_unknown_ids"] == 0
+
+
+def test_real_clips_with_chains_that_name_them_rightly_and_wrongly(tmp_path):
+    folder = shared("esc10")
+    labels = sorted(_labels(folder).items())[::25]
+    classes = sorted(set(_labels(folder).values()))
+    rows, responses = [], []
+    for number, (file, label) in enumerate(labels):
+        others = [name for name in classes if name != label][:3]
+        row = {"id": file, "question": "What is heard?", "choices": [*others, label], "answer": label}
+        rows.append({**row, "audio": str(folder / file)})
+        for model, heard in (("right", label), ("wrong", others[number % 3])):
+            chain = f"[PERCEPTION] Entities: {heard} [ANALYSIS] It is {heard}. [REASONING] So {heard}. [ANSWER] {label}"
+            responses.append({"id": file, "model": model, "response": chain})
+    write_lines(tmp_path / "q.jsonl", rows)
+    write_lines(tmp_path / "r.jsonl", responses)
+    benchmark = [
+        "benchmark=manifest",
+        f"benchmark.path={tmp_path / 'q.jsonl'}",
+        f"benchmark.audio_root={folder}",
+    ]
+    done = evaluated(tmp_path, *benchmark, "model=recorded", f"model.path={tmp_path / 'r.jsonl'}")
+    assert done.returncode == 0, done.stderr
+    grounding = means(tmp_path, METRICS[0])
+    assert grounding["right"] > grounding["wrong"] + 0.3
+    details = [json.loads(text) for text in results(tmp_path)[f"{METRICS[0]}_details"].to_pylist()]
+    assert all(len(detail["entities"]) == len(detail["similarities"]) == 1 for detail in details)
+
+
+def _labels(folder):
+    with (folder / "labels.csv").open() as stream:
+        return {row["file"]: row["label"] for row in csv.DictReader(stream)}

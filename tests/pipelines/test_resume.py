@@ -1,0 +1,71 @@
+"""A run that is killed half way loses little, and its successor ends with the same table."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow.parquet as pq
+
+from tests.pipelines.cli import ROOT, TOYS, aria_eval
+from tests.pipelines.test_aria_eval import question, record, recorded, results, said, tone, write_lines
+
+ROWS = 240
+
+
+def arguments(folder, out):
+    where = [f"store.root={folder / 'store'}", f"out={folder / out}"]
+    return [*TOYS, *recorded(folder), "cluster.m1.batch_size=10", *where]
+
+
+def stored(folder):
+    return [
+        pq.read_metadata(part).num_rows for part in (folder / "store").glob("scores/m6*/*/part-*.parquet")
+    ]
+
+
+def test_after_a_kill_only_the_missing_rows_are_computed(tmp_path):
+    for name in ("killed", "undisturbed"):
+        folder = tmp_path / name
+        folder.mkdir()
+        for clip in range(24):
+            tone(folder / f"{clip}.wav", pitch=300 + clip)
+        write_lines(folder / "q.jsonl", [question(n, f"{n % 24}.wav") for n in range(ROWS)])
+        write_lines(folder / "r.jsonl", [said(n, "word " * (n % 90) + f"number{n}") for n in range(ROWS)])
+    folder = tmp_path / "killed"
+    command = [sys.executable, "-m", "pipelines.aria_eval", *arguments(folder, "run")]
+    environment = {**os.environ, "TOY_DELAY": "0.02"}
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, start_new_session=True, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 240
+    while sum(stored(folder)) < ROWS // 4 and time.monotonic() < deadline:
+        assert process.poll() is None, "the run ended before it could be killed"
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = sum(stored(folder))
+    assert ROWS // 4 <= kept < ROWS
+    assert not (folder / "run" / "results.parquet").exists()
+
+    again = aria_eval(folder, *TOYS, *recorded(folder))
+    assert again.returncode == 0, again.stderr
+    assert record(folder)["stages"]["m6"]["from_store"] == kept
+    assert record(folder)["stages"]["m6"]["computed"] == ROWS - kept
+    whole = tmp_path / "undisturbed"
+    assert aria_eval(whole, *TOYS, *recorded(whole)).returncode == 0
+    assert results(folder).drop_columns("audio_uris").equals(results(whole).drop_columns("audio_uris"))
+
+
+def test_another_audio_under_the_same_name_is_another_row(tmp_path):
+    tone(tmp_path / "a.wav")
+    write_lines(tmp_path / "q.jsonl", [question(0, "a.wav")])
+    write_lines(tmp_path / "r.jsonl", [said(0)])
+    assert aria_eval(tmp_path, *TOYS, *recorded(tmp_path)).returncode == 0
+    tone(tmp_path / "a.wav", pitch=999.0)
+    assert aria_eval(tmp_path, *TOYS, *recorded(tmp_path)).returncode == 0
+    stages = record(tmp_path)["stages"]
+    assert (stages["m1"]["computed"], stages["m2"]["computed"]) == (1, 0), (
+        "only what hears the clip is computed anew"
+    )
