@@ -1,0 +1,67 @@
+"""The bench runs, and its plain loop, which shares no shortcut with the metrics, comes to the same scores."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from operators.base import apply
+from operators.metrics.chain_coverage import SLOT_MARK
+from operators.prompts import Prompt
+from tests.bench.naive import PLAIN
+from tests.bench.rows import GROUP, by_row, sample_rows
+from tests.bench.throughput import METRICS, main, offline_scorers
+
+ROWS = 6
+SHORT_PROMPT = f"### user\nHow much does this say, from 0.0 to 1.0?\n{SLOT_MARK}\n"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return sample_rows(ROWS)
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_plain_loop_gives_the_scores_of_the_batched_metric(metric, rows, tmp_path):
+    spec = offline_scorers([metric])[metric]
+    if metric == "m3":  # the loop reads the prompt 33 times a row: a short one tests the same, with fewer rows
+        rows = {name: column[:GROUP] for name, column in rows.items()}
+        (tmp_path / "short.txt").write_text(SHORT_PROMPT, encoding="utf-8")
+        spec = replace(spec, prompt=Prompt(str(tmp_path / "short.txt")))
+    if metric == "m4":  # the raw difference saturates with this LM: 0, 0.5 and 1 would hide what differs
+        spec = replace(spec, form="log_ratio")
+    scores = apply(spec, spec.build(), rows)[spec.writes[0]]
+    plain = PLAIN[metric](spec)
+    looped = [plain(row) for row in by_row(rows)]
+    assert len(set(np.round(scores, 6))) >= len(scores) / 2, "rows that differ have scores that differ"
+    np.testing.assert_allclose(scores, looped, atol=1e-4)
+
+
+@pytest.mark.weights
+def test_the_bench_prints_ratios_and_writes_what_it_measured(tmp_path, capsys):
+    main(["--rows", "4", "--metrics", "m2,m6", "--repeats", "1", "--json", str(tmp_path / "bench.json")])
+    found = json.loads((tmp_path / "bench.json").read_text(encoding="utf-8"))
+    assert {"m2", "m6", "stage"} <= set(capsys.readouterr().out.split())
+    for name in ("m2", "m6"):
+        timing, result = found["timings"][name], found["summary"][name]
+        assert timing["rows"] == 4 and 3 <= timing["loop_rows"] <= 4
+        assert timing["largest_difference"] < 1e-4
+        ratio = (timing["loop"][0] / timing["loop_rows"]) / (timing["metric"][0] / 4)
+        assert result["times_loop"] == pytest.approx(ratio)
+
+
+def test_rows_come_from_all_response_sets_with_every_column_a_metric_reads():
+    batch = sample_rows(2 * GROUP)
+    reads = {name for spec in offline_scorers(METRICS).values() for name in spec.reads}
+    assert reads <= set(batch)
+    uris = [row["audio_uris"][0] for row in by_row(batch)]
+    assert len(uris) == 2 * GROUP and len(set(uris)) == 2, "the answers to one question stand side by side"
+    assert all(row["audio_hashes"][0] and row["gold_answer"] in row["choices"] for row in by_row(batch))
+
+
+def test_an_unknown_metric_is_named_with_those_there_are(capsys):
+    with pytest.raises(SystemExit):
+        main(["--metrics", "m2,m9"])
+    assert "m9; there are m1, m2, m3" in capsys.readouterr().err
