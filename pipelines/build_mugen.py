@@ -182,6 +182,8 @@ def show(record: Mapping[str, Any], output: Path) -> None:
         f"{stats['items']} items from {stats['distinct_clips']} clips, {len(record['left_out'])} left out; "
         f"items, datasheet and record are in {output}"
     )
+    if record["audio"] == "reference":
+        print("the clips lie outside that folder: evaluate with benchmark.allow_outside=true")
 
 
 if __name__ == "__main__":

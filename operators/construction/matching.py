@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass as plain_dataclass
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from random import Random
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.construction.clips import Clip
-from operators.construction.tasks import Draw, Start, Task, count_of, pick, shown_values
+from operators.construction.pools import (
+    Kinds,
+    Pools,
+    commonest,
+    one_class,
+    pick_spread,
+    sort_out,
+    too_few,
+)
+from operators.construction.tasks import Draw, Start, Task, pick, shown_values
+
+POOLS_KEPT = 64
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -37,14 +47,14 @@ class Match(Task):
         """Every clip with every combination of values that it could be asked for by."""
         starts = []
         for group in self.groups(self.in_scope(clips)).values():
-            cache: dict[tuple[str, ...], Pools] = {}
-            for gold in group:
-                for wanted in self._askable(gold):
-                    if wanted not in cache:
-                        cache[wanted] = self._pools(group, wanted, n_candidates)
-                    if cache[wanted].quotas is not None:
-                        draw = partial(self._draw, gold, wanted, cache[wanted])
-                        starts.append(Start(gold, " + ".join(wanted), draw))
+            kinds = Kinds(self._combinations(clip, {}) for clip in group)
+            pools = lru_cache(POOLS_KEPT)(partial(self._pools, group, n_candidates))
+            starts += [
+                Start(gold, " + ".join(wanted), partial(self._draw, gold, wanted, pools))
+                for gold in group
+                for wanted in self._combinations(gold, self.values)
+                if kinds.plausible(wanted, 1)
+            ]
         return starts
 
     def shortage(self, clips: Iterable[Clip], n_candidates: int) -> str:
@@ -52,24 +62,23 @@ class Match(Task):
         scope = self.in_scope(clips)
         if single := one_class(scope, self.labels):
             return single
-        found = [
-            self._pools(group, wanted, n_candidates)
+        found = (
+            self._pools(group, n_candidates, wanted)
             for group in self.groups(scope).values()
-            for wanted in sorted({wanted for clip in group for wanted in self._askable(clip)})
-        ]
+            for wanted in commonest(w for clip in group for w in self._combinations(clip, self.values))
+        )
         needs = f"1 clip with the asked {' and '.join(self.labels)} and {n_candidates - 1} with another"
         return too_few(self, self.labels, needs, found, 1, n_candidates, len(scope))
 
-    def _askable(self, clip: Clip) -> list[tuple[str, ...]]:
-        """Value tuples, one value per label, that `clip` has and that may be asked for."""
+    def _combinations(self, clip: Clip, allowed: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+        """Value tuples, one value per label, that `clip` has, of the values `allowed` for each label."""
         found: list[tuple[str, ...]] = [()]
         for label in self.labels:
-            allowed = self.values.get(label)
-            values = [value for value in sorted(clip.values(label)) if allowed is None or value in allowed]
+            values = [v for v in sorted(clip.values(label)) if label not in allowed or v in allowed[label]]
             found = [(*head, value) for head in found for value in values]
         return found
 
-    def _pools(self, group: Sequence[Clip], wanted: Sequence[str], n_candidates: int) -> Pools:
+    def _pools(self, group: Sequence[Clip], n_candidates: int, wanted: tuple[str, ...]) -> Pools:
         tests = [partial(_has, label, value) for label, value in zip(self.labels, wanted, strict=True)]
         return sort_out(group, tests, self._may_contrast, n_candidates)
 
@@ -77,7 +86,12 @@ class Match(Task):
         allowed = self.contrast.get(self.labels[index])
         return allowed is None or clip.values(self.labels[index]) <= set(allowed)
 
-    def _draw(self, gold: Clip, wanted: tuple[str, ...], pools: Pools, rng: Random) -> Draw | None:
+    def _draw(
+        self, gold: Clip, wanted: tuple[str, ...], pools_of: Callable[..., Pools], rng: Random
+    ) -> Draw | None:
+        pools = pools_of(wanted)
+        if pools.quotas is None:
+            return None
         spread = self.labels[0] if len(self.labels) == 1 else None
         distractors = pick_spread(pools.quotas, spread, self.differ, [gold], rng)
         if distractors is None:
@@ -107,15 +121,13 @@ class LikeReference(Task):
         """Every clip that has another one like it and enough unlike it."""
         starts = []
         for group in self.groups(self.in_scope(clips)).values():
-            cache: dict[tuple, Pools] = {}
-            for gold in group:
-                key = tuple(gold.values(label) for label in self.labels)
-                if key not in cache:
-                    cache[key] = self._pools(group, gold, n_candidates)
-                pools = cache[key]
-                if pools.quotas is not None and len(pools.right) > 1:
-                    name = " + ".join("/".join(sorted(values)) for values in key)
-                    starts.append(Start(gold, name, partial(self._draw, gold, pools)))
+            kinds = Kinds([self._kind(clip)] for clip in group)
+            pools = lru_cache(POOLS_KEPT)(partial(self._pools, group, n_candidates))
+            starts += [
+                Start(gold, shown_kind(self._kind(gold)), partial(self._draw, gold, pools))
+                for gold in group
+                if kinds.plausible(self._kind(gold), 2)
+            ]
         return starts
 
     def shortage(self, clips: Iterable[Clip], n_candidates: int) -> str:
@@ -123,21 +135,26 @@ class LikeReference(Task):
         scope = self.in_scope(clips)
         if single := one_class(scope, self.labels):
             return single
-        found = []
-        for group in self.groups(scope).values():
-            kinds = {tuple(clip.values(label) for label in self.labels): clip for clip in group}
-            found += [self._pools(group, clip, n_candidates) for clip in kinds.values()]
+        found = (
+            self._pools(group, n_candidates, kind)
+            for group in self.groups(scope).values()
+            for kind in commonest(self._kind(clip) for clip in group)
+        )
         needs = f"2 clips with one {' and '.join(self.labels)} and {n_candidates - 1} with another"
         if self.other:
             needs += f", none with the {' or '.join(self.other)} of the first, which is the reference"
         return too_few(self, self.labels, needs, found, 2, n_candidates, len(scope))
 
-    def _pools(self, group: Sequence[Clip], gold: Clip, n_candidates: int) -> Pools:
-        tests = [partial(_agrees, label, gold.values(label)) for label in self.labels]
+    def _kind(self, clip: Clip) -> tuple[frozenset[str], ...]:
+        return tuple(clip.values(label) for label in self.labels)
+
+    def _pools(self, group: Sequence[Clip], n_candidates: int, kind: tuple[frozenset[str], ...]) -> Pools:
+        tests = [partial(_agrees, label, values) for label, values in zip(self.labels, kind, strict=True)]
         return sort_out(group, tests, lambda clip, index: True, n_candidates)
 
-    def _draw(self, gold: Clip, pools: Pools, rng: Random) -> Draw | None:
-        others = pick([(pools.right, 1)], self.other, [gold], rng)
+    def _draw(self, gold: Clip, pools_of: Callable[..., Pools], rng: Random) -> Draw | None:
+        pools = pools_of(self._kind(gold))
+        others = pick([(pools.right, 1)], self.other, [gold], rng) if pools.quotas is not None else None
         if others is None:
             return None
         reference = others[0]
@@ -157,75 +174,6 @@ class LikeReference(Task):
         return apart and clip.hash != reference.hash
 
 
-@plain_dataclass(frozen=True)
-class Pools:
-    """Clips that are right in every label, those that may be distractors, and how many to take from where.
-
-    near: per label, the clips that are wrong in it alone. `quotas` is None where there are too few.
-    """
-
-    right: Sequence[Clip]
-    wrong: Sequence[Clip]
-    near: Sequence[Sequence[Clip]]
-    quotas: Sequence[tuple[Sequence[Clip], int]] | None
-
-
-def sort_out(
-    group: Sequence[Clip],
-    tests: Sequence[Callable[[Clip], bool | None]],
-    may_contrast: Callable[[Clip, int], bool],
-    n_candidates: int,
-) -> Pools:
-    """The Pools of `group` for one test per label: True it holds, False it clearly does not, None neither."""
-    right, wrong = [], []
-    near: list[list[Clip]] = [[] for _ in tests]
-    for clip in group:
-        held = [test(clip) for test in tests]
-        failed = [index for index, value in enumerate(held) if value is False]
-        if all(held):
-            right.append(clip)
-        elif failed and all(may_contrast(clip, index) for index in failed):
-            wrong.append(clip)
-            if len(failed) == 1 and all(held[i] for i in range(len(held)) if i != failed[0]):
-                near[failed[0]].append(clip)
-    quotas: list[tuple[Sequence[Clip], int]] = [(pool, 1) for pool in near] if len(tests) > 1 else []
-    quotas.append((wrong, n_candidates - 1 - len(quotas)))
-    enough = bool(right) and len(wrong) >= n_candidates - 1
-    enough = enough and all(count >= 0 and len(pool) >= count for pool, count in quotas)
-    return Pools(right, wrong, near, quotas if enough else None)
-
-
-def pick_spread(
-    pools: Sequence[tuple[Sequence[Clip], int]],
-    spread: str | None,
-    differ: Sequence[str],
-    taken: Sequence[Clip],
-    rng: Random,
-) -> list[Clip] | None:
-    """`pick`, with as many different values of the label `spread` among the clips as the pool has."""
-    if spread is None:
-        return pick(pools, differ, taken, rng)
-    ((pool, count),) = pools
-    by_value: dict[tuple[str, ...], list[Clip]] = {}
-    for clip in rng.sample(pool, len(pool)):
-        by_value.setdefault(tuple(sorted(clip.values(spread))), []).append(clip)
-    chosen: list[Clip] = []
-    while len(chosen) < count and any(by_value.values()):
-        for same in rng.sample(list(by_value.values()), len(by_value)):
-            if len(chosen) < count:
-                chosen += _next_fitting(same, differ, [*taken, *chosen], rng)
-    return chosen if len(chosen) == count else None
-
-
-def _next_fitting(same: list[Clip], differ: Sequence[str], taken: Sequence[Clip], rng: Random) -> list[Clip]:
-    """The next clip of `same` that fits beside `taken`, taken off the list with those that do not."""
-    while same:
-        found = pick([([same.pop()], 1)], differ, taken, rng)
-        if found:
-            return found
-    return []
-
-
 def _has(label: str, value: str, clip: Clip) -> bool:
     return value in clip.values(label)
 
@@ -236,37 +184,6 @@ def _agrees(label: str, values: frozenset[str], clip: Clip) -> bool | None:
     return False if clip.values(label).isdisjoint(values) else None
 
 
-def one_class(scope: Sequence[Clip], labels: Sequence[str]) -> str | None:
-    """Says so where all clips have one and the same value of a label, so that nothing contrasts."""
-    for label in labels:
-        found = {clip.values(label) for clip in scope}
-        if len(found) == 1:
-            only = "/".join(sorted(found.pop()))
-            clips_there = f"all {count_of(len(scope), 'usable clip')} have {only!r}"
-            return f"one_class: needs at least two values of {label!r}; {clips_there}"
-    return None
-
-
-def too_few(
-    task: Task,
-    labels: Sequence[str],
-    needs: str,
-    found: Sequence[Pools],
-    n_right: int,
-    n_candidates: int,
-    n_clips: int,
-) -> str:
-    """What an item needs and what the best of the `found` pools has."""
-
-    def reached(pools: Pools) -> tuple[int, int]:
-        there = min(len(pools.right), n_right) + min(len(pools.wrong), n_candidates - 1)
-        return there, sum(bool(pool) for pool in pools.near)
-
-    best = max(found, key=reached, default=Pools((), (), [() for _ in labels], None))
-    shared = f", all of one {' and one '.join(task.same)}" if task.same else ""
-    text = f"too_few_clips: needs {needs}{shared}; of {count_of(n_clips, 'usable clip')} "
-    text += f"there are at best {len(best.right)} and {len(best.wrong)}"
-    if len(labels) > 1:
-        near = ", ".join(f"{label}: {len(pool)}" for label, pool in zip(labels, best.near, strict=True))
-        text += f"; one clip must be wrong in each label alone, there are {near}"
-    return text + (f"; candidates must differ in {' and '.join(task.differ)}" if task.differ else "")
+def shown_kind(kind: Iterable[frozenset[str]]) -> str:
+    """Values of several labels as one text."""
+    return " + ".join("/".join(sorted(values)) for values in kind)

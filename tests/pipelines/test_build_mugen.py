@@ -416,9 +416,7 @@ def test_digits_are_ranked_by_their_pitch(tmp_path):
     rows = build(tmp_path / "out", *corpora(fsdd=table), *overrides)
     assert len(rows) == 6
     for row in rows:
-        pitches = [
-            Measurements().value("pitch", decode(str(tmp_path / "out" / path))) for path in row["candidates"]
-        ]
+        pitches = [pitch_of(tmp_path / "out" / path) for path in row["candidates"]]
         best = pitches[row["answer_index"]]
         assert all(best >= 1.2 * pitch for i, pitch in enumerate(pitches) if i != row["answer_index"])
 

@@ -12,6 +12,7 @@ from operators.construction.assembly import Plan, arrange, draw_all
 from operators.construction.balance import gold_positions, position_table
 from operators.construction.draws import draw_items, generator
 from operators.construction.matching import LikeReference, Match
+from operators.construction.pools import Kinds, sort_out
 from operators.construction.proof import ProofError, check, right_options
 from operators.construction.ranking import Rank
 from operators.construction.tasks import TaskError
@@ -292,6 +293,19 @@ def test_every_item_of_every_kind_is_proved_by_its_own_line(seed):
     assert len({row["id"] for row in rows}) == len(rows)
     total = [sum(column) for column in zip(*position_table(rows, 5).values(), strict=True)]
     assert max(total) - min(total) <= 1
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1, max_size=12),
+    st.integers(2, 4),
+)
+def test_the_cheap_check_never_rules_out_what_could_be_drawn(pairs, n_candidates):
+    clips = [clip(str(i), emotion=e, transcript=t) for i, (e, t) in enumerate(pairs)]
+    wanted = (clips[0].values("emotion"), clips[0].values("transcript"))
+    kinds = Kinds([(c.values("emotion"), c.values("transcript"))] for c in clips)
+    tests = [lambda c: c.values("emotion") == wanted[0], lambda c: c.values("transcript") == wanted[1]]
+    pools = sort_out(clips, tests, lambda c, index: True, n_candidates)
+    assert pools.quotas is None or kinds.plausible(wanted, 1)
 
 
 def line(kind, candidates, answer_index=0, **rule):
