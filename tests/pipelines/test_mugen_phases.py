@@ -1,0 +1,148 @@
+"""Parts of a MUGEN run that need no Ray: its options compose, a judge is asked once, calibration is printed."""
+
+import json
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+import pytest
+from hydra import compose, initialize_config_dir
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from operators.judges.option_judge import OptionJudge
+from operators.mugen import DIMENSIONS, MUGEN_ITEM, GenerationSet
+from operators.options import RuleReader
+from operators.store import Store
+from pipelines import mugen_calibrate
+from pipelines.config import CONF, ConfigError, build, plain, register
+from pipelines.mugen_phases import fan_out, read_options
+from pipelines.mugen_plan import check_clips, read_strategies, sets_of
+from tests.mugen_toys import Loudest
+
+
+def composed(*overrides):
+    register()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose("mugen_eval", overrides=list(overrides))
+
+
+def options(group):
+    return sorted(path.stem for path in (Path(CONF) / group).glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", options("strategy"))
+def test_every_strategy_composes_and_builds(name):
+    found = read_strategies(plain(composed(f"strategy={name}")))
+    assert list(found) == [name]
+    assert found[name].vote == ("sc" in name) and found[name].permute == ("apsc" in name)
+    assert found[name].prompt == ("mugen_cot" if "cot" in name else "mugen_direct")
+
+
+def test_several_strategies_in_one_run_share_four_sets():
+    six = read_strategies(plain(composed("strategy=[direct,cot,sc,apsc,sc_cot,apsc_cot]")))
+    assert set(sets_of(six, 10, False).values()) == {10} and len(sets_of(six, 10, False)) == 4
+    with pytest.raises(ConfigError, match="choose a strategy"):
+        read_strategies(plain(composed("strategy=[]")))
+
+
+@pytest.mark.parametrize("name", options("reader"))
+def test_every_reader_composes_and_builds(name):
+    more = ["reader.chat.model=any"] if name == "judge" else []
+    reader = build(plain(composed(f"reader={name}", *more)).reader, "reader")
+    assert isinstance(reader, OptionJudge if name == "judge" else RuleReader)
+
+
+def items(n=3, references=1):
+    uris = [f"r{i}.wav" for i in range(references)] + [f"c{i}.wav" for i in range(5)]
+    rows = [
+        {"item_id": f"q{i}", "benchmark": "b", "question": f"Question {i}", "choices": [], "gold_index": i % 5,
+         "audio_uris": uris, "category": next(iter(DIMENSIONS)), "n_reference": references, "ranking": False}
+        for i in range(n)
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=MUGEN_ITEM)
+
+
+def test_rows_hold_no_sound_and_little_else_whatever_the_number_of_trials():
+    sets = {GenerationSet("mugen_direct", True, False): 10, GenerationSet("mugen_cot", False, False): 1}
+    rows = fan_out(items().to_pylist(), sets, [None], seed=0)
+    assert rows.num_rows == 3 * 11
+    assert not any(pa.types.is_binary(f.type) or pa.types.is_floating(f.type) for f in rows.schema)
+    assert rows.nbytes / rows.num_rows < 2000
+
+
+def test_clips_are_counted_against_what_a_model_takes():
+    check_clips(Loudest(max_clips=6), items(), [None])
+    check_clips(Loudest(max_clips=3), items(), [2])
+    with pytest.raises(ConfigError, match="at most 5 clips, and 3 items need more"):
+        check_clips(Loudest(max_clips=5), items(), [None])
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Counting:
+    """A chat that says 2 to everything except to what it cannot format, and counts."""
+
+    asked: ClassVar[list[str]] = []
+
+    def load(self):
+        def chat(prompt):
+            self.asked.append(prompt)
+            return "I refuse the format" if "odd" in prompt else "Explanation: x\nDecision: 2"
+
+        return chat
+
+
+def trials(*responses):
+    about = {"benchmark": "b", "item_id": "q0", "category": None, "n_reference": 1, "n_candidates": None}
+    about |= {"model": "m", "prompt": "mugen_direct", "permuted": True, "voting": False, "gold_index": 0}
+    about |= {"finish_reason": None, "usage": None, "response_error": None, "audio_order": [4, 0, 1, 2, 3]}
+    return [about | {"trial": trial, "response": text} for trial, text in enumerate(responses)]
+
+
+def test_a_judge_is_asked_once_per_distinct_response_and_its_failures_again(tmp_path):
+    judge, store = OptionJudge(chat=Counting()), Store(str(tmp_path))
+    rows = trials("the second", "the second", "odd")
+    Counting.asked.clear()
+    first = read_options(rows, judge, items(), store)
+    assert len(Counting.asked) == 2, "the same words are asked once"
+    # Position 1 of the order [4, 0, 1, 2, 3] is candidate 0, the right one.
+    assert first["choice_index"].to_pylist() == [0, 0, None] and first["correct"].to_pylist() == [
+        True,
+        True,
+        False,
+    ]
+    assert first["option_reason"].to_pylist() == [None, None, "judge_unparsed"]
+    assert "Question 0" in Counting.asked[0], "the judge sees the question of the benchmark"
+    Counting.asked.clear()
+    assert read_options(rows, judge, items(), store).equals(first)
+    assert len(Counting.asked) == 1 and "odd" in Counting.asked[0]
+
+
+def calibrated(folder, rows, capsys):
+    path = folder / "labels.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    mugen_calibrate.main(composed("benchmark=mugen", f"labels={path}"))
+    return capsys.readouterr().out
+
+
+def test_calibration_prints_agreement_kappa_and_disagreements(tmp_path, capsys):
+    rows = [("I'd say the third clip", 3), ("Audio 2 or Audio 3", None), ("Audio 2", 4), ("Audio 1", 1)]
+    rows = [{"question": "?", "n_options": 5, "response": text, "selected": place} for text, place in rows]
+    said = calibrated(tmp_path, rows, capsys)
+    # 3 of 4 agree. Shares: Audio 3, none and Audio 1 each 1/4 x 1/4, Audio 2 and 4 on one side only: chance 3/16.
+    # kappa = (3/4 - 3/16) / (1 - 3/16) = 9/13 = 0.692.
+    assert "agreement 75.00% (3/4" in said and "kappa 0.692" in said
+    assert "people 4, reader 2: 'Audio 2'" in said
+
+
+def test_a_wrong_label_is_named_with_its_line(tmp_path, capsys):
+    good = {"question": "?", "n_options": 5, "response": "Audio 1", "selected": 1}
+    for bad, words in (
+        ({"selected": 9}, "bad_selected"),
+        ({"selected": "x"}, "bad_selected"),
+        ({"n_options": 1}, "bad_selected"),
+    ):
+        with pytest.raises(ValueError, match=f"line 2: {words}"):
+            calibrated(tmp_path, [good, good | bad], capsys)
+    with pytest.raises(ConfigError, match="labels=my_labels"):
+        mugen_calibrate.main(composed("benchmark=mugen"))
