@@ -33,15 +33,11 @@ from operators.construction.assembly import (
 from operators.construction.clips import Clip, LeftOut, identify, without_duplicates
 from operators.construction.corpora import Corpus
 from operators.construction.datasheet import corpus_table, datasheet, statistics
-from operators.construction.draws import AnyTask
-from operators.construction.measurements import SCALES, missing_packages
 from operators.construction.measuring import measured, needed
 from operators.construction.tasks import TaskError
 from operators.decoder import DecoderProcess
-from pipelines.config import BuildMugen, ConfigError, build, entry, plain, unknown_key
-
-EXAMPLE = """for example:
-  +corpora.mine.labels=clips/labels.csv +corpora.mine.licence="CC BY 4.0" +corpora.mine.constant.content=speech"""
+from pipelines.build_mugen_settings import read_settings, require_packages
+from pipelines.config import BuildMugen, ConfigError, build, entry, plain
 
 
 def main(config: DictConfig) -> None:
@@ -84,55 +80,6 @@ def main(config: DictConfig) -> None:
     except AudioError as error:
         raise ConfigError(f"a clip could not be copied: {error}") from error
     show(record, output)
-
-
-def read_settings(settings: BuildMugen, output: Path) -> tuple[list[Corpus], dict[str, AnyTask]]:
-    """Corpora and tasks, with the margins in force. Raises ConfigError for what cannot be meant."""
-    checks = {"n_candidates": (settings.n_candidates, 2), "items_per_task": (settings.items_per_task, 1)}
-    checks |= {"gold_uses": (settings.gold_uses, 1), "workers": (settings.workers, 1)}
-    for key, (value, least) in checks.items():
-        if value < least:
-            raise ConfigError(f"config key {key}: at least {least}, not {value}")
-    if settings.audio not in ("copy", "reference"):
-        raise ConfigError(f"config key audio: 'copy' or 'reference', not {settings.audio!r}")
-    if wrong := [name for name in settings.margins if name not in SCALES]:
-        raise ConfigError(unknown_key(f"margins.{wrong[0]}", list(SCALES)))
-    if wrong := [name for name in settings.only or () if name not in settings.tasks]:
-        raise ConfigError(f"config key only: no task is called {wrong[0]!r}; {', '.join(settings.tasks)}")
-    if not settings.corpora:
-        raise ConfigError(f"name a corpus, {EXAMPLE}")
-    try:
-        writing.check_output(output, settings.overwrite)
-    except writing.OutputError as error:
-        raise ConfigError(str(error)) from error
-    standard = {"_target_": "operators.construction.corpora.Corpus"}
-    corpora = [
-        build({**standard, "name": name, **dict(fields)}, f"corpora.{name}")
-        for name, fields in settings.corpora.items()
-    ]
-    names = settings.only or list(settings.tasks)
-    tasks = {name: build(settings.tasks[name], f"tasks.{name}") for name in names}
-    return corpora, {name: with_margin(name, task, settings.margins) for name, task in tasks.items()}
-
-
-def with_margin(name: str, task: AnyTask, margins: Mapping[str, float]) -> AnyTask:
-    """A measured task with the margin of its property, unless it has one of its own."""
-    if not task.needs_property or task.margin is not None or task.needs_property not in margins:
-        return task
-    fields = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
-    kind = f"{type(task).__module__}.{type(task).__qualname__}"
-    return build({"_target_": kind, **fields, "margin": margins[task.needs_property]}, f"tasks.{name}")
-
-
-def require_packages(tasks: Mapping[str, AnyTask]) -> None:
-    """Raise ConfigError where a task needs a measurement whose package is not installed."""
-    measuring = [name for name, task in tasks.items() if task.needs_property not in (None, "duration")]
-    missing = missing_packages() if measuring else []
-    if missing:
-        raise ConfigError(
-            f"measuring needs {' and '.join(missing)}: pip install 'audio-reasoning-eval[build]'. "
-            f"Without it, leave out the tasks {', '.join(measuring)} with only=[...]"
-        )
 
 
 def usable_clips(corpora: Iterable[Corpus]) -> tuple[list[Clip], list[LeftOut]]:

@@ -261,7 +261,7 @@ def test_labels_of_one_class_say_so(tmp_path):
 
 
 def test_without_the_extra_the_missing_packages_and_the_remedy_are_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.build_mugen.missing_packages", lambda: ["librosa"])
+    monkeypatch.setattr("pipelines.build_mugen_settings.missing_packages", lambda: ["librosa"])
     with pytest.raises(
         ConfigError, match=r"needs librosa: pip install 'audio-reasoning-eval\[build\]'.*loudest"
     ):
