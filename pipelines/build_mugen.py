@@ -47,6 +47,8 @@ def main(config: DictConfig) -> None:
     measurements = build(settings.measurements, "measurements")
     require_packages(tasks)
     clips, left = usable_clips(corpora)
+    if not clips:
+        raise ConfigError(f"no clip can be used{why_nothing(left)}")
     clips, changed = measured(
         clips, needed(clips, tasks.values()), measurements, settings.workers, partial(bar, "measuring")
     )
@@ -107,7 +109,7 @@ def why_nothing(left: Sequence[LeftOut]) -> str:
     if not left:
         return ""
     first = "; ".join(f"{clip.name} ({clip.place}): {clip.reason}" for clip in left[:3])
-    return f"; {len(left)} clips were left out, such as {first}"
+    return f"; left out: {len(left)}, such as {first}"
 
 
 def show(record: Mapping[str, Any], output: Path) -> None:

@@ -251,6 +251,13 @@ def test_what_cannot_be_meant_is_refused_with_its_key(tmp_path, overrides, said)
     assert not (tmp_path / "out").exists()
 
 
+def test_a_table_whose_clips_are_all_missing_says_where_they_were_looked_for(tmp_path):
+    (tmp_path / "labels.csv").write_text("file,event\na.wav,hum\nb.wav,buzz\n")
+    said = r"no clip can be used; left out: 2, such as a\.wav \(line 2\): missing_file: .*a\.wav does not exist; b"
+    with pytest.raises(ConfigError, match=said):
+        build(tmp_path / "out", *corpora(c=tmp_path / "labels.csv"), "only=[event]")
+
+
 def test_labels_of_one_class_say_so(tmp_path):
     labels = {f"v{i}": {"event": "hum"} for i in range(6)}
     table = corpus(tmp_path / "c", {name: voice(100 + 10 * i) for i, name in enumerate(labels)}, labels)
