@@ -17,6 +17,7 @@ The `trials.parquet` of a run has these columns: a run can be read again with ot
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -158,7 +159,7 @@ class _Reader(NamedTuple):
             or (None if isinstance(response, str) else "no_recorded_response: the response is null"),
             "order": order,
             "finish_reason": text_of(cells.get("finish_reason"), "finish_reason") or None,
-            "usage": text_of(cells.get("usage"), "usage") or None,
+            "usage": _usage(cells.get("usage")),
         }
 
     def _permuted(self, cell: Any, order: list[int] | None) -> bool:
@@ -181,6 +182,15 @@ def _only(file: str, parts: Mapping[str, str], part: str, values: set) -> Any:
             f"that agree (all of them original order or all permuted, all with one prompt)"
         )
     return next(iter(values))
+
+
+def _usage(cell: Any) -> str | None:
+    """Token counts as JSON text, from an object or the text of one; anything else tells nothing."""
+    try:
+        found = json.loads(cell) if isinstance(cell, str) else cell
+    except (ValueError, RecursionError):
+        return None
+    return json.dumps(found) if isinstance(found, dict) else None
 
 
 def _order(cell: Any) -> list[int] | None:

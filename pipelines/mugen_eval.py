@@ -62,7 +62,7 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
     voting = model if isinstance(model, Recorded) else mugen_plan.voting_model(model, settings.voting)
     sets = mugen_plan.sets_of(strategies, settings.n_trials, voting != model)
     counts = mugen_plan.candidate_counts(settings.n_candidates)
-    items = benchmark.load()
+    items = mugen_plan.load_items(benchmark)
     mugen_plan.check_clips(model, items, counts)
     mugen_plan.warn_of_greedy_votes(model, voting, sets)
     if settings.dry_run:

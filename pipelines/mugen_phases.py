@@ -60,16 +60,26 @@ def fan_out(
     seed: int,
 ) -> pa.Table:
     """One row per set, number of candidates, item and trial (TRIAL_ROW), the question as the set's prompt puts it."""
-    rows = []
-    for drawn, n_trials in sets.items():
-        prompt = Prompt(drawn.prompt)
-        kind = {"prompt": drawn.prompt, "permuted": drawn.permute, "voting": drawn.voting}
-        for n, item in ((n, item) for n in counts for item in items if n is None or scalable(item, n)):
+    parts = [
+        pa.Table.from_pylist(_presented(items, drawn, n_trials, n, seed), schema=TRIAL_ROW)
+        for drawn, n_trials in sets.items()
+        for n in counts
+    ]
+    return pa.concat_tables(parts)
+
+
+def _presented(
+    items: Sequence[dict[str, Any]], drawn: GenerationSet, n_trials: int, n: int | None, seed: int
+) -> list[dict[str, Any]]:
+    prompt, rows = Prompt(drawn.prompt), []
+    kind = {"prompt": drawn.prompt, "permuted": drawn.permute, "voting": drawn.voting}
+    for item in items:
+        if n is None or scalable(item, n):
             options = n or len(item["audio_uris"]) - item["n_reference"]
             asked = instruction(prompt, item["question"], item["n_reference"], options)
             presented = trial_rows({**item, "question": asked}, n_trials, seed, drawn.permute, n)
             rows += [row | kind for row in presented]
-    return pa.Table.from_pylist(rows, schema=TRIAL_ROW)
+    return rows
 
 
 def generate_trials(

@@ -28,6 +28,17 @@ def read_strategies(settings: MugenEval) -> dict[str, Strategy]:
     return {name: build(target | dict(body), f"strategy.{name}") for name, body in settings.strategy.items()}
 
 
+def load_items(benchmark: Any) -> pa.Table:
+    """The items of a benchmark whose options are clips (MUGEN_ITEM). Raises ConfigError for another one."""
+    items = benchmark.load()
+    if "n_reference" not in items.column_names:
+        raise ConfigError(
+            f"the options of benchmark {type(benchmark).__name__} are texts, not clips: score it with pipelines.aria_eval, "
+            "or choose benchmark=mugen"
+        )
+    return items
+
+
 def candidate_counts(given: Any) -> list[int | None]:
     """`n_candidates` as a list; [None] for all candidates, outside a scaling study. Raises ConfigError."""
     listed = given if isinstance(given, (list, tuple)) else [given]

@@ -94,6 +94,14 @@ def test_several_models_unknown_ids_and_broken_rows(tmp_path):
     assert any("missing_id" in note for note in found.notes) and any("z" in note for note in found.notes)
 
 
+def test_usage_is_an_object_its_text_or_nothing(tmp_path):
+    given = [{"prompt_tokens": 3}, '{"prompt_tokens": 3}', "{broken", 7, None]
+    rows = [said(trial, usage=usage) for trial, usage in enumerate(given)]
+    found = read(tmp_path, rows, {APSC: 5}).rows
+    assert [row["usage"] for row in found] == ['{"prompt_tokens": 3}'] * 2 + [None] * 3
+    assert all(row["response"] for row in found)
+
+
 def test_a_scaling_study_reads_the_number_of_candidates(tmp_path):
     rows = [said(0, "Audio 1", n_candidates=2), said(0, "Audio 2", n_candidates=3)]
     found = read(tmp_path, rows, {SC: 1}, counts=(2, 3)).rows

@@ -10,6 +10,7 @@ from hydra import compose, initialize_config_dir
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from operators.benchmarks.sample import Sample
 from operators.judges.option_judge import OptionJudge
 from operators.mugen import DIMENSIONS, MUGEN_ITEM, GenerationSet
 from operators.options import RuleReader
@@ -17,7 +18,7 @@ from operators.store import Store
 from pipelines import mugen_calibrate
 from pipelines.config import CONF, ConfigError, build, plain, register
 from pipelines.mugen_phases import fan_out, read_options
-from pipelines.mugen_plan import check_clips, read_strategies, sets_of
+from pipelines.mugen_plan import check_clips, load_items, read_strategies, sets_of
 from tests.mugen_toys import Loudest
 
 
@@ -76,6 +77,11 @@ def test_clips_are_counted_against_what_a_model_takes():
     check_clips(Loudest(max_clips=3), items(), [2])
     with pytest.raises(ConfigError, match="at most 5 clips, and 3 items need more"):
         check_clips(Loudest(max_clips=5), items(), [None])
+
+
+def test_a_benchmark_whose_options_are_texts_is_refused():
+    with pytest.raises(ConfigError, match="are texts, not clips"):
+        load_items(Sample(limit=1))
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
