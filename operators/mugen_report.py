@@ -14,6 +14,7 @@ from rich.text import Text
 
 from operators.leaderboard import ABSENT, MIN_WIDTH, printable
 from operators.mugen import DIMENSIONS
+from operators.mugen_tables import grouped
 
 METHODS = {
     "direct": "Orig.",
@@ -64,7 +65,7 @@ def show(
 def accuracy_tables(summary: pa.Table) -> Iterable[Table]:
     """As Table 2: a row per model and strategy, a column per dimension; below, Wilson's interval and counts."""
     rows = _not_tasks(summary)
-    for (benchmark, n), members in _grouped(rows, ("benchmark", "n_candidates")).items():
+    for (benchmark, n), members in grouped(rows, ("benchmark", "n_candidates")).items():
         present = {row["group"] for row in members if row["group_kind"] == "dimension"}
         dimensions = [d for d in DIMENSIONS if d in present] + sorted(present - set(DIMENSIONS))
         table = _table(f"{printable(benchmark)}: accuracy in % ±95%, Wilson 95% below{_of(n)}", 1)
@@ -72,7 +73,7 @@ def accuracy_tables(summary: pa.Table) -> Iterable[Table]:
             table.add_column(
                 _plain(name), justify="left" if name in ("Model", "Method") else "right", overflow="fold"
             )
-        for (model, strategy), cells in _grouped(members, ("model", "strategy")).items():
+        for (model, strategy), cells in grouped(members, ("model", "strategy")).items():
             by_group = {(row["group_kind"], row["group"]): row for row in cells}
             overall = by_group["overall", "all"]
             shown = [by_group.get(("dimension", d)) for d in dimensions] + [overall]
@@ -113,7 +114,7 @@ def _asides(members: Sequence[Row], benchmark: str) -> Iterable[str]:
 def gain_tables(summary: pa.Table) -> Iterable[Table]:
     """As Table 3: methods by models, gain over the single direct answer with its paired bootstrap interval, and cost."""
     overall = [row for row in _not_tasks(summary) if row["group_kind"] == "overall"]
-    for (benchmark, n), members in _grouped(overall, ("benchmark", "n_candidates")).items():
+    for (benchmark, n), members in grouped(overall, ("benchmark", "n_candidates")).items():
         strategies = {row["strategy"] for row in members}
         if len(strategies) < 2:
             continue
@@ -145,14 +146,14 @@ def _gain_cell(row: Row | None) -> Text:
 def scaling_tables(scaling: pa.Table) -> Iterable[Table]:
     """As Figure 3: accuracy by number of candidates and Acc(n)/Acc(2), without and with reference audio."""
     rows = scaling.to_pylist()
-    for (benchmark,), members in _grouped(rows, ("benchmark",)).items():
+    for (benchmark,), members in grouped(rows, ("benchmark",)).items():
         counts = sorted({row["n_candidates"] for row in members})
         table = _table(
             f"{printable(benchmark)}: accuracy in % ±95% with n candidates, Acc(n)/Acc(2) below", 2
         )
         for name in ("Model", "Method", "Reference", "Items", *(f"n = {n}" for n in counts)):
             table.add_column(name, justify="right" if "=" in name or name == "Items" else "left")
-        for key, cells in _grouped(members, ("model", "strategy", "reference")).items():
+        for key, cells in grouped(members, ("model", "strategy", "reference")).items():
             by_n = {row["n_candidates"]: row for row in cells}
             items = str(cells[0]["n_items"])
             table.add_row(
@@ -178,8 +179,8 @@ def set_lines(curve: pa.Table, positions: pa.Table, agreement: pa.Table) -> Iter
     """Per set of generations: which positions were chosen, accuracy where the right clip stood there, the agreement
     of trials, and the accuracy of the first 1, 2, ... trials."""
     names = ("model", "benchmark", "n_candidates", "prompt", "permuted", "voting")
-    curves, agreements = (_grouped(table.to_pylist(), names) for table in (curve, agreement))
-    for key, rows in _grouped(positions.to_pylist(), names).items():
+    curves, agreements = (grouped(table.to_pylist(), names) for table in (curve, agreement))
+    for key, rows in grouped(positions.to_pylist(), names).items():
         order = "permuted" if key[4] else "original order"
         text = Text(f"\n{printable(key[0])}, {printable(key[3])}, {order}{_of(key[2])}\n", style="bold")
         text.append(_cells("chosen position  ", [f"{row['n_chosen']}" for row in rows]))
@@ -225,10 +226,3 @@ def _of(n: int | None) -> str:
 
 def _not_tasks(summary: pa.Table) -> list[Row]:
     return summary.filter(pc.not_equal(summary["group_kind"], "task")).to_pylist()
-
-
-def _grouped(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple, list[Row]]:
-    found: dict[tuple, list[Row]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[name] for name in names), []).append(row)
-    return found

@@ -8,7 +8,7 @@ trial could be read or none was generated, counts as not right and is counted be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,7 @@ def summarise(votes: pa.Table, n_resamples: int = 10_000) -> pa.Table:
     Gains are over the strategy `direct` of the same model on the same items, in accuracy, with a percentile interval of
     a paired bootstrap over items; null where `direct` was not run, and for tasks.
     """
-    cells_ = _grouped(votes.to_pylist(), ("model", "benchmark", "n_candidates", "strategy"))
+    cells_ = grouped(votes.to_pylist(), ("model", "benchmark", "n_candidates", "strategy"))
     rows = []
     for (*where, strategy), answers in cells_.items():
         baseline = {row["item_id"]: row for row in cells_.get((*where, BASELINE), [])}
@@ -94,7 +94,7 @@ def summarise(votes: pa.Table, n_resamples: int = 10_000) -> pa.Table:
 def _groups(answers: list[Row]) -> Iterable[tuple[str, str, list[Row]]]:
     yield "overall", "all", answers
     for kind, column in (("dimension", "category"), ("task", "task")):
-        for (name,), members in sorted(_grouped(answers, (column,)).items(), key=lambda pair: str(pair[0])):
+        for (name,), members in sorted(grouped(answers, (column,)).items(), key=lambda pair: str(pair[0])):
             if name is not None:
                 yield kind, name, members
 
@@ -158,8 +158,8 @@ def scaling(votes: pa.Table) -> pa.Table:
         row for row in votes.to_pylist() if row["n_candidates"] is not None and row["item_error"] is None
     ]
     rows = []
-    for (model, benchmark, strategy), answers in _grouped(study, ("model", "benchmark", "strategy")).items():
-        by_n = {n: members for (n,), members in sorted(_grouped(answers, ("n_candidates",)).items())}
+    for (model, benchmark, strategy), answers in grouped(study, ("model", "benchmark", "strategy")).items():
+        by_n = {n: members for (n,), members in sorted(grouped(answers, ("n_candidates",)).items())}
         common = set.intersection(*({row["item_id"] for row in members} for members in by_n.values()))
         for name, wanted in _REFERENCE.items():
             scores = {
@@ -242,7 +242,8 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _grouped(rows: Iterable[Row], names: tuple[str, ...]) -> dict[tuple, list[Row]]:
+def grouped(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple, list[Row]]:
+    """The rows under each combination of values in the columns `names`, in order of appearance."""
     found: dict[tuple, list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row[name] for name in names), []).append(row)
