@@ -113,6 +113,7 @@ def test_pickled_weights_are_refused(tmp_path):
         CausalLM(Weights(str(folder))).load()
 
 
+@pytest.mark.weights
 def test_packed_branches_equal_separate_passes(tiny):
     assert_packed_is_plain(tiny.load(), 1e-5)
 

@@ -35,6 +35,7 @@ def test_windows_count_by_their_length() -> None:
     assert found == pytest.approx([3 / 10**0.5, 1 / 10**0.5])
 
 
+@pytest.mark.weights
 def test_a_long_clip_is_the_mean_of_its_windows(clap: LoadedClap) -> None:
     long = noise(12)
     head, rest = Clip(long.samples[: 10 * RATE], RATE), Clip(long.samples[10 * RATE :], RATE)
@@ -43,6 +44,7 @@ def test_a_long_clip_is_the_mean_of_its_windows(clap: LoadedClap) -> None:
     assert clap.encode_clips([long])[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-5)
 
 
+@pytest.mark.weights
 def test_no_sound_is_cropped_at_random(clap: LoadedClap) -> None:
     clips = [noise(0.03), noise(10), noise(10.001)]
     np.random.seed(1)  # noqa: NPY002 - the feature extractor's own random state
@@ -52,6 +54,7 @@ def test_no_sound_is_cropped_at_random(clap: LoadedClap) -> None:
     assert np.linalg.norm(first, axis=1) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.weights
 def test_a_fusion_checkpoint_is_deterministic_too(tmp_path: Path) -> None:
     fused = Clap(Weights(str(save_tiny_clap(tmp_path, fusion=True))), device="cpu").load()
     clips = [noise(2, 1), noise(11, 2)]
@@ -61,6 +64,7 @@ def test_a_fusion_checkpoint_is_deterministic_too(tmp_path: Path) -> None:
         np.testing.assert_allclose(fused.encode_clips(clips[::-1])[::-1], whole, atol=1e-5)
 
 
+@pytest.mark.weights
 def test_clips_do_not_depend_on_their_batch(folder: Path, clap: LoadedClap) -> None:
     clips = [noise(seconds, seed) for seed, seconds in enumerate([0.5, 13, 4])]
     alone = np.stack([clap.encode_clips([clip])[0] for clip in clips])
@@ -69,6 +73,7 @@ def test_clips_do_not_depend_on_their_batch(folder: Path, clap: LoadedClap) -> N
     np.testing.assert_allclose(narrow.encode_clips(clips[::-1])[::-1], alone, atol=1e-5)
 
 
+@pytest.mark.weights
 def test_any_sampling_rate_is_heard_at_48_khz(clap: LoadedClap) -> None:
     low = noise(2, rate=16_000)
     same, other = clap.encode_clips([resample(low, RATE), low])

@@ -123,6 +123,7 @@ def test_a_passage_is_what_the_lm_alone_would_write_up_to_its_limit(lm: CausalLM
     assert (passage.tokens, passage.ended) == (6, False)
 
 
+@pytest.mark.weights
 def test_the_tag_between_passages_is_context_for_the_second(writer: GuidedWriter, lm: CausalLM) -> None:
     loaded = lm.load()
     context = loaded.token_ids("A dog barks\n\n[ANALYSIS]\n")
@@ -138,6 +139,7 @@ def test_the_tag_between_passages_is_context_for_the_second(writer: GuidedWriter
     assert second == free.write([again], [0])[0][0]
 
 
+@pytest.mark.weights
 def test_passages_hold_no_stop_and_no_repeated_four_tokens(writer: GuidedWriter, lm: CausalLM) -> None:
     contexts = [lm.load().token_ids(text) for text in ("Rain", "a dog barks and", "roof " * 30, "[")]
     for passages in writer.write(contexts, [0] * 4, ["\n\n[REASONING]\n"]):
@@ -147,6 +149,7 @@ def test_passages_hold_no_stop_and_no_repeated_four_tokens(writer: GuidedWriter,
             assert passage.tokens <= LIMITS.tokens
 
 
+@pytest.mark.weights
 def test_writing_does_not_depend_on_batch_size_or_order(lm: CausalLM) -> None:
     contexts = [lm.load().token_ids(text) for text in ("Rain", "a dog barks and a low", "roof " * 40, "tin", "while")]
     at_once = GuidedWriter(lm.load(), 100_000, LIMITS).write(contexts, [0] * 5, ["\n\n[X]\n"])
@@ -154,6 +157,7 @@ def test_writing_does_not_depend_on_batch_size_or_order(lm: CausalLM) -> None:
     assert at_once == one_by_one
 
 
+@pytest.mark.weights
 def test_sampling_depends_on_the_seed_alone(lm: CausalLM) -> None:
     contexts = [lm.load().token_ids("Rain falls"), lm.load().token_ids("a dog")]
     warm = GuidedWriter(lm.load(), 4096, LIMITS, temperature=1.0)
@@ -253,6 +257,7 @@ def test_a_question_longer_than_the_context_is_refused_by_name(toy: Any, tmp_pat
     assert done["response_error"][1] is None
 
 
+@pytest.mark.weights
 def test_responses_do_not_depend_on_batches_and_trials_differ_only_when_warm(toy: Any, tmp_path: Path) -> None:
     rows = [(question, choices, [clip_file(tmp_path, 0.1 + 0.1 * (n % 3))]) for n, (question, choices) in enumerate(HARD)]
     whole = toy(batch_of(rows))["response"].tolist()

@@ -156,6 +156,7 @@ def test_a_prompt_of_another_form_is_refused(text, tmp_path):
         turns(Prompt(str(path)))
 
 
+@pytest.mark.weights
 def test_expectation_equals_reading_every_reply_in_full(expectation):
     lm = expectation.backbone.load()
     scorer = ByExpectation(expectation, lm)
@@ -192,6 +193,7 @@ def test_rows_by_expectation(expectation):
     assert details[4]["truncated"] == ["reasoning"]
 
 
+@pytest.mark.weights
 def test_scores_do_not_depend_on_batch_or_order(expectation, prompt):
     narrow = ChainCoverage(
         CausalLM(expectation.backbone.weights, tokens_per_batch=1),

@@ -169,6 +169,7 @@ def test_the_question_counts_only_when_asked_for(tiny):
     assert on["m4_step_causality_details"][0] != on["m4_step_causality_details"][1]
 
 
+@pytest.mark.weights
 def test_a_response_of_20000_words_is_cut_and_says_so(tiny):
     rows = [("rain " * 20_000, "A dog barks.", "So rain.", "rain", ""), ROWS[0]]
     spec = StepCausality(tiny, max_slot_tokens=200)
