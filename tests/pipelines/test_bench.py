@@ -26,7 +26,7 @@ def rows():
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_plain_loop_gives_the_scores_of_the_batched_metric(metric, rows, tmp_path):
     spec = offline_scorers([metric])[metric]
-    if metric == "m3":  # the loop reads the prompt 33 times a row: a short one tests the same, with fewer rows
+    if metric == "m3":  # the loop reads its prompt 33 times a row: a short one and few rows test the same
         rows = {name: column[:GROUP] for name, column in rows.items()}
         (tmp_path / "short.txt").write_text(SHORT_PROMPT, encoding="utf-8")
         spec = replace(spec, prompt=Prompt(str(tmp_path / "short.txt")))
