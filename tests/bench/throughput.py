@@ -188,19 +188,23 @@ def on_ray(scorers: dict[str, Spec], batch: Batch) -> dict[str, float]:
 
     from operators.base import Stage
     from pipelines.config import Cluster
-    from pipelines.execution import collect, resources, run, session
+    from pipelines.execution import resources, run, session
 
     cluster = Cluster()
     stages = [Stage(name, spec, resources(getattr(cluster, name))) for name, spec in scorers.items()]
-    columns = {name: pa.array(column.tolist()) for name, column in batch.items()}
-    rows = pa.table(columns)
+    rows = pa.table({name: pa.array(column.tolist()) for name, column in batch.items()})
     started = time.perf_counter()
     with session(cluster):
         ready = time.perf_counter()
-        done = collect(run(stages, rows, "bench"))
+        blocks = list(run(stages, rows, "bench"))
         finished = time.perf_counter()
-    inside = sum(sum(done[f"{name}.seconds"].to_pylist()) for name in scorers)
-    return {"start_seconds": ready - started, "run_seconds": finished - ready, "metric_seconds": inside}
+    inside = sum(sum(block[f"{name}.seconds"].to_pylist()) for block in blocks for name in scorers)
+    return {
+        "blocks": len(blocks),
+        "start_seconds": ready - started,
+        "run_seconds": finished - ready,
+        "metric_seconds": inside,
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
