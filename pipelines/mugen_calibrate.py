@@ -18,7 +18,7 @@ from omegaconf import DictConfig
 
 from operators.columns import RowError, is_null, number_of, text_of
 from operators.judges.option_judge import JudgeError, calibrate
-from operators.options import Asked
+from operators.mugen.options import Asked
 from operators.statistics import wilson_interval
 from operators.tables import Row, TableError, read_rows, shown
 from pipelines.config import ConfigError, MugenEval, build, entry, plain

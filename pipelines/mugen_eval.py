@@ -22,10 +22,10 @@ from rich.console import Console
 
 from operators.audio import ProbeAudio
 from operators.lalms.recorded import Recorded
-from operators.mugen_recorded import read_trials
-from operators.mugen_report import show
-from operators.mugen_tables import agreement, curve, positions, scaling, summarise
-from operators.mugen_votes import vote
+from operators.mugen.recorded import read_trials
+from operators.mugen.report import show
+from operators.mugen.tables import agreement, curve, positions, scaling, summarise
+from operators.mugen.votes import vote
 from operators.store import Store
 from operators.weights import require
 from pipelines import mugen_plan, plan

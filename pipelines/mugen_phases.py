@@ -17,7 +17,8 @@ from operators.base import Spec
 from operators.fingerprint import row_keys
 from operators.frames import with_columns
 from operators.judges.option_judge import JudgeError, OptionJudge
-from operators.mugen import (
+from operators.mugen.options import Asked
+from operators.mugen.presentation import (
     TRIAL_ROW,
     GenerationSet,
     instruction,
@@ -26,8 +27,7 @@ from operators.mugen import (
     scalable,
     trial_rows,
 )  # fmt: skip
-from operators.mugen_votes import TRIALS
-from operators.options import Asked
+from operators.mugen.votes import TRIALS
 from operators.prompts import Prompt
 from operators.store import Shelf, Store
 from pipelines import phases

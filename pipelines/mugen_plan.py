@@ -12,7 +12,7 @@ import pyarrow as pa
 from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
 from operators.lalms.recorded import Recorded
-from operators.mugen import GenerationSet, Strategy, generation_set, scalable
+from operators.mugen.presentation import GenerationSet, Strategy, generation_set, scalable
 from pipelines.config import ConfigError, MugenEval, build
 from pipelines.execution import resources
 from pipelines.mugen_phases import fan_out, usable
@@ -24,7 +24,7 @@ def read_strategies(settings: MugenEval) -> dict[str, Strategy]:
         raise ConfigError("choose a strategy: strategy=direct, or several: 'strategy=[direct,sc,apsc]'")
     if settings.n_trials < 1:
         raise ConfigError(f"config key n_trials: at least 1 generation is needed, not {settings.n_trials}")
-    target = {"_target_": "operators.mugen.Strategy"}
+    target = {"_target_": "operators.mugen.presentation.Strategy"}
     return {name: build(target | dict(body), f"strategy.{name}") for name, body in settings.strategy.items()}
 
 

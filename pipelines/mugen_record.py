@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from omegaconf import DictConfig
 
 from operators.base import Spec
-from operators.mugen_report import show
-from operators.mugen_tables import AGREEMENT, CURVE, POSITIONS, scaling, summarise
-from operators.mugen_votes import tokens
+from operators.mugen.report import show
+from operators.mugen.tables import AGREEMENT, CURVE, POSITIONS, scaling, summarise
+from operators.mugen.votes import tokens
 from pipelines.phases import Journal
 from pipelines.record import write_record
 

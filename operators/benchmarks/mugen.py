@@ -27,8 +27,8 @@ from pydantic.dataclasses import dataclass
 from operators.benchmarks.choices import spelled_list
 from operators.benchmarks.locations import folder_of, locate, resolved
 from operators.columns import RowError, find_columns, is_null, missing_columns, number_of, short, text_of
-from operators.mugen import DIMENSIONS, MUGEN_ITEM, same_clip_twice
-from operators.options import labels
+from operators.mugen.options import labels
+from operators.mugen.presentation import DIMENSIONS, MUGEN_ITEM, same_clip_twice
 from operators.tables import Row, TableError, read_rows, shown, stem
 from operators.text import encodable
 

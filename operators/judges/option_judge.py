@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass
 
 from operators.answers import Extraction
 from operators.fingerprint import execution_field
-from operators.options import Asked
+from operators.mugen.options import Asked
 from operators.prompts import Prompt
 
 Chat = Callable[[str], str | None]
@@ -77,7 +77,7 @@ class ChatEndpoint:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class OptionJudge:
-    """The judge as a reader of options: same results as `operators.options.RuleReader`, by asking an LLM.
+    """The judge as a reader of options: same results as `operators.mugen.options.RuleReader`, by asking an LLM.
 
     chat: what answers, with a `load()` that gives a function from prompt to text. concurrency: requests in flight.
     """

@@ -12,7 +12,7 @@ import pytest
 import soundfile
 from hydra import compose, initialize_config_dir
 
-from operators.mugen import GenerationSet
+from operators.mugen.presentation import GenerationSet
 from pipelines.config import CONF, Cluster, ConfigError, register
 from pipelines.execution import session
 from pipelines.mugen_eval import evaluate

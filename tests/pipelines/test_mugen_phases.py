@@ -12,8 +12,8 @@ from pydantic.dataclasses import dataclass
 
 from operators.benchmarks.sample import Sample
 from operators.judges.option_judge import OptionJudge
-from operators.mugen import DIMENSIONS, MUGEN_ITEM, GenerationSet
-from operators.options import RuleReader
+from operators.mugen.options import RuleReader
+from operators.mugen.presentation import DIMENSIONS, MUGEN_ITEM, GenerationSet
 from operators.store import Store
 from pipelines import mugen_calibrate
 from pipelines.config import CONF, ConfigError, build, plain, register

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from operators.benchmarks.mugen import Mugen, dimension_of
-from operators.mugen import MUGEN_ITEM
+from operators.mugen.presentation import MUGEN_ITEM
 from operators.tables import TableError
 
 

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from operators.fingerprint import fingerprint
 from operators.judges.option_judge import ChatEndpoint, JudgeError, OptionJudge, calibrate, parse_decision
-from operators.options import Asked
+from operators.mugen.options import Asked
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))

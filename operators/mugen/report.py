@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from operators.leaderboard import ABSENT, MIN_WIDTH, printable
-from operators.mugen import DIMENSIONS
-from operators.mugen_tables import grouped
+from operators.mugen.presentation import DIMENSIONS
+from operators.mugen.tables import grouped
 
 METHODS = {
     "direct": "Orig.",

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pydantic import ConfigDict, ValidationError, field_validator
 from pydantic.dataclasses import dataclass
 
-from operators.options import labels
+from operators.mugen.options import labels
 from operators.permutation import audio_order, fan_out, in_order, to_original_index
 from operators.prompts import Prompt
 from operators.schema import CLIPS, ITEM

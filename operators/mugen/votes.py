@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from operators.mugen import Strategy, generation_set
+from operators.mugen.presentation import Strategy, generation_set
 from operators.voting import majority
 
 _ABOUT = [

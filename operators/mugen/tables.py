@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from operators.mugen import GenerationSet
-from operators.mugen_positions import of_trials
-from operators.mugen_votes import cells, pairwise_agreement, trials_curve
+from operators.mugen.positions import of_trials
+from operators.mugen.presentation import GenerationSet
+from operators.mugen.votes import cells, pairwise_agreement, trials_curve
 from operators.statistics import paired_bootstrap, wald_interval, wilson_interval
 
 BASELINE = "direct"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.options import Asked, RuleReader, canonical, extract_option, labels
+from operators.mugen.options import Asked, RuleReader, canonical, extract_option, labels
 
 CHOSEN = {
     # response: position from 1, of 5

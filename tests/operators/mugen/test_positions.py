@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from operators.mugen_positions import of_trials, position_bias
+from operators.mugen.positions import of_trials, position_bias
 
 
 def test_histogram_and_chi_square_by_hand():

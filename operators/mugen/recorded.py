@@ -26,7 +26,7 @@ import pyarrow as pa
 from operators.columns import RowError, find_columns, is_null, missing_columns, number_of, short, text_of
 from operators.lalms.recorded import COLUMNS as RESPONSE_COLUMNS
 from operators.lalms.recorded import EXAMPLE, Recorded
-from operators.mugen import GenerationSet, orders, scalable
+from operators.mugen.presentation import GenerationSet, orders, scalable
 from operators.tables import Row, TableError, read_rows, shown, stem
 from operators.text import encodable
 

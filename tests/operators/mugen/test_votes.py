@@ -6,9 +6,9 @@ import random
 import pyarrow as pa
 import pytest
 
-from operators.mugen import Strategy, map_back, trial_rows
-from operators.mugen_tables import curve, summarise
-from operators.mugen_votes import TRIALS, cells, pairwise_agreement, tokens, vote
+from operators.mugen.presentation import Strategy, map_back, trial_rows
+from operators.mugen.tables import curve, summarise
+from operators.mugen.votes import TRIALS, cells, pairwise_agreement, tokens, vote
 
 STRATEGIES = {
     "direct": Strategy("mugen_direct"),

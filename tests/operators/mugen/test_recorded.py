@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from operators.lalms.recorded import Recorded
-from operators.mugen import MUGEN_ITEM, GenerationSet, orders
-from operators.mugen_recorded import read_trials
+from operators.mugen.presentation import MUGEN_ITEM, GenerationSet, orders
+from operators.mugen.recorded import read_trials
 from operators.tables import TableError
 
 SC, APSC = (GenerationSet("mugen_direct", permute, False) for permute in (False, True))

@@ -5,10 +5,10 @@ import io
 import pyarrow as pa
 import pytest
 
-from operators.mugen import DIMENSIONS
-from operators.mugen_report import show, with_interval
-from operators.mugen_tables import AGREEMENT, CURVE, POSITIONS, SCALING, accuracy, scaling, summarise
-from operators.mugen_votes import VOTES
+from operators.mugen.presentation import DIMENSIONS
+from operators.mugen.report import show, with_interval
+from operators.mugen.tables import AGREEMENT, CURVE, POSITIONS, SCALING, accuracy, scaling, summarise
+from operators.mugen.votes import VOTES
 
 # MUGEN Table 2 with the number of items of each column (the paper's 1,750 in all).
 ITEMS = dict(zip(DIMENSIONS, (150, 200, 400, 250, 250, 250, 250), strict=True))

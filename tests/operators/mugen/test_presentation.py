@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from operators.mugen import (
+from operators.mugen.presentation import (
     GenerationSet,
     Strategy,
     generation_set,

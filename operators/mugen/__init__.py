@@ -1,0 +1,1 @@
+"""Questions whose options are clips: what a trial presents, reading, votes and tables (MUGEN)."""
