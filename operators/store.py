@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 
+from operators.audio import shown
 from operators.base import Spec
 from operators.fingerprint import canonical, fingerprint
 from operators.schema import STORED_RESPONSE, STORED_SCORE
@@ -31,12 +32,22 @@ class DamagedPart(UserWarning):
     """A Parquet part that cannot be read; its rows are computed again."""
 
 
+class StoreError(ValueError):
+    """A store root that cannot be used; the message says what to set or install."""
+
+
 class Store:
-    """All responses and scores under one root."""
+    """All responses and scores under one root. Raises StoreError for a root that names no usable filesystem."""
 
     def __init__(self, root: str) -> None:
-        self.root = str(root).rstrip("/")
-        self.filesystem, self._path = fsspec.core.url_to_fs(self.root)
+        if not root:
+            raise StoreError("store.root is empty: name a folder or a URI such as s3://bucket/prefix")
+        self.root = root.rstrip("/") or "/"
+        try:
+            self.filesystem, path = fsspec.core.url_to_fs(self.root)
+        except (ImportError, ValueError) as error:
+            raise StoreError(f"store.root {shown(root)!r} cannot be opened: {error}") from error
+        self._path = path.rstrip("/")
 
     def responses(self, model: Spec) -> Shelf:
         """Where the responses of `model` lie."""
@@ -89,15 +100,17 @@ class Shelf:
             raise ValueError(f"{self.name}: failures are not stored, but {required.null_count} rows are null")
         self._describe()
         stream = io.BytesIO()
-        pq.write_table(table.select(self.schema.names).cast(self.schema), stream, compression="zstd")
+        whole = table.select(self.schema.names).cast(self.schema)
+        pq.write_table(whole, stream, compression="zstd", write_page_checksum=True)
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         self._commit(f"{self._folder}/part-{stamp}-{uuid.uuid4().hex[:8]}.parquet", stream.getvalue())
 
     def _read(self, part: str) -> pa.Table:
+        data = self._store.filesystem.cat_file(part)
         try:
-            data = self._store.filesystem.cat_file(part)
-            return pq.read_table(io.BytesIO(data)).select(self.schema.names).cast(self.schema)
-        except (pa.ArrowInvalid, KeyError, EOFError) as error:
+            table = pq.read_table(io.BytesIO(data), page_checksum_verification=True)
+            return table.select(self.schema.names).cast(self.schema)
+        except (pa.ArrowException, OSError, KeyError, EOFError) as error:
             warnings.warn(f"ignored damaged part {part}: {error}", DamagedPart, stacklevel=3)
             return self.schema.empty_table()
 

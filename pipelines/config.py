@@ -21,10 +21,17 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import ValidationError
 
+from operators.base import ColumnError
+from operators.store import StoreError
 from operators.tables import TableError
 from operators.weights import WeightsError
+from pipelines.execution import ResourceError
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
+
+
+# Errors whose message tells the user what to do: shown without a traceback.
+MENDABLE = (TableError, WeightsError, StoreError, ResourceError, ColumnError)
 
 
 class ConfigError(ValueError):
@@ -121,7 +128,9 @@ class MugenEval:
 class BuildMugen:
     """`python -m pipelines.build_mugen`."""
 
-    corpora: dict[str, Any] = field(default_factory=dict)  # name -> fields of operators.construction.corpora.Corpus
+    corpora: dict[str, Any] = field(
+        default_factory=dict
+    )  # name -> fields of operators.construction.corpora.Corpus
     tasks: dict[str, Any] = field(default_factory=dict)
     only: list[str] | None = None  # names of the tasks to build; null: all
     output: str = "mugen_built"
@@ -146,7 +155,23 @@ def register() -> None:
 def plain(config: DictConfig) -> Any:
     """The typed config as its dataclass. Keys smuggled in with `+` that the schema lacks are refused."""
     _refuse_unknown(config, "")
-    return OmegaConf.to_object(config)
+    settings = OmegaConf.to_object(config)
+    _check_values(settings)
+    return settings
+
+
+def _check_values(settings: Any) -> None:
+    """Numbers that compose but cannot run."""
+    for name, stage in vars(getattr(settings, "cluster", None) or Cluster()).items():
+        if isinstance(stage, StageResources):
+            for key, least in (("cpus", 0), ("gpus", 0), ("actors", 1), ("batch_size", 1)):
+                if getattr(stage, key) < least:
+                    raise ConfigError(
+                        f"config key cluster.{name}.{key}: at least {least}, not {getattr(stage, key)}"
+                    )
+    limit = getattr(settings, "max_failure_rate", 0.0)
+    if not 0 <= limit <= 1:
+        raise ConfigError(f"config key max_failure_rate: from 0 to 1, not {limit}")
 
 
 def _refuse_unknown(node: DictConfig, path: str) -> None:
@@ -207,7 +232,7 @@ def entry(config_name: str, task: Callable[[DictConfig], None]) -> None:
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(task)()
     except HydraException as error:
         sys.exit(f"error: {_explain_composition(error)}")
-    except (ConfigError, OmegaConfBaseException, TableError, WeightsError) as error:
+    except (ConfigError, OmegaConfBaseException, *MENDABLE) as error:
         sys.exit(f"error: {error}")
 
 

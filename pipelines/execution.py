@@ -1,15 +1,17 @@
 """Stages on Ray Data: the only module that imports ray.
 
 Neighbouring stages with the same pool share one actor, which runs them one after the other; every other stage gets an
-actor pool of its own, and blocks stream from pool to pool. A boolean column `<stage>.todo` limits a stage to the rows
-that need it. Each stage adds its declared columns, `<stage>.error` (why a row failed in it) and `<stage>.seconds`.
+actor pool of its own, and blocks stream from pool to pool.
+
+A worker that dies is replaced and its block tried again, RETRIES times. Rows that kill every worker that touches them
+are then found one by one and given up with a reason, so that they cost themselves and not the run.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby
@@ -18,68 +20,20 @@ import numpy as np
 import pyarrow as pa
 from tqdm import tqdm
 
-from operators.base import Op, Resources, Stage, apply_by_row
-from operators.frames import to_batch, to_column, with_columns
-from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE, score_columns
+from operators.base import Resources, Stage
+from operators.frames import with_columns
+from pipelines.pool import Pool, given_up
 
-# The declared type of every column that a stage may write.
-TYPES = {f.name: f.type for part in (CLIPS, RESPONSE, CHAIN, *map(score_columns, METRICS)) for f in part}
+RETRIES = 2
+ROW = "execution.row"
 
 
 class ResourceError(RuntimeError):
     """The cluster is too small for the pools of a run."""
 
 
-class Pool:
-    """What one Ray actor does: the ops of its stages, built when first needed, kept for the life of the actor."""
-
-    def __init__(self, stages: list[Stage]) -> None:
-        self._stages = stages
-        self._ops: dict[str, Op] = {}
-
-    def __call__(self, table: pa.Table) -> pa.Table:
-        for stage in self._stages:
-            table = self._run(stage, table)
-        return table
-
-    def _run(self, stage: Stage, table: pa.Table) -> pa.Table:
-        started = time.perf_counter()
-        todo = _todo(stage, table)
-        columns, errors = {}, [None] * table.num_rows
-        if len(todo):
-            op = self._op(stage)
-            started = time.perf_counter()
-            rows = to_batch(table.take(todo), stage.spec.reads)
-            columns, failures = apply_by_row(stage.spec, op, rows)
-            for row, failure in zip(todo, failures, strict=True):
-                errors[row] = failure
-        spent = np.zeros(table.num_rows)
-        spent[todo] = (time.perf_counter() - started) / max(1, len(todo))
-        written = {name: _spread(name, columns.get(name), todo, errors) for name in stage.spec.writes}
-        written[f"{stage.name}.error"] = pa.array(errors, pa.string())
-        written[f"{stage.name}.seconds"] = pa.array(spent)
-        return with_columns(table, written)
-
-    def _op(self, stage: Stage) -> Op:
-        if stage.name not in self._ops:
-            self._ops[stage.name] = stage.spec.build()
-        return self._ops[stage.name]
-
-
-def _todo(stage: Stage, table: pa.Table) -> np.ndarray:
-    name = f"{stage.name}.todo"
-    if name not in table.column_names:
-        return np.arange(table.num_rows)
-    return np.flatnonzero(table.column(name).to_numpy(zero_copy_only=False).astype(bool))
-
-
-def _spread(name: str, values: np.ndarray | None, todo: np.ndarray, errors: list[str | None]) -> pa.Array:
-    """Results for the rows `todo` as a whole column: null elsewhere and where the row failed."""
-    cells = np.full(len(errors), None, dtype=object)
-    for row, value in zip(todo, () if values is None else values, strict=values is not None):
-        if errors[row] is None:
-            cells[row] = value
-    return to_column(cells, TYPES[name])
+class WorkersDied(RuntimeError):
+    """Workers died on the same block more often than it is tried."""
 
 
 @contextmanager
@@ -137,21 +91,52 @@ def run(stages: list[Stage], table: pa.Table, title: str, together: str | None =
     `together` names a column whose equal neighbours stay in one block, so that what they share (a clip) is worked on
     once whatever the number of actors. Needs an open `session`.
     """
+    if table.num_rows == 0:
+        return
+    missing = np.ones(table.num_rows, dtype=bool)
+    numbered = with_columns(table, {ROW: pa.array(np.arange(table.num_rows))})
+    with tqdm(total=table.num_rows, desc=f"{title:<10}", unit="row", smoothing=0) as bar:
+        for block in _surviving(stages, numbered, missing, together):
+            missing[block[ROW].to_numpy()] = False
+            bar.update(block.num_rows)
+            yield block.drop_columns(ROW)
+
+
+def _surviving(
+    stages: list[Stage], table: pa.Table, missing: np.ndarray, together: str | None
+) -> Iterator[pa.Table]:
+    """All blocks of `table`, whatever dies. `missing` [rows] is kept by the caller: what has not been yielded yet."""
+    try:
+        yield from _stream(stages, table, together)
+    except WorkersDied:
+        # Halves of what is missing, down to single rows: only a row that kills alone is to blame.
+        rows = np.flatnonzero(missing[table[ROW].to_numpy()])
+        rest = table.take(rows)
+        if len(rows) == 1:
+            reason = f"worker_died: no worker survives this row ({RETRIES + 1} tries); see Ray's logs"
+            yield given_up(stages, rest, reason)
+            return
+        for half in (rest.slice(0, len(rows) // 2), rest.slice(len(rows) // 2)):
+            yield from _surviving(stages, half, missing, together)
+
+
+def _stream(stages: list[Stage], table: pa.Table, together: str | None) -> Iterator[pa.Table]:
+    """One Ray Data job over `table`."""
     import ray
 
     if table.num_rows == 0:
         return
-    resources = [stage.resources for stage in stages]
-    rows = min(r.batch_size for r in resources)
-    _check_room(stages, -(-table.num_rows // 8))
-    blocks = list(cut(table, _block_rows(table.num_rows, rows, max(r.actors for r in resources)), together))
+    needs = [stage.resources for stage in stages]
+    size = _block_rows(table.num_rows, min(r.batch_size for r in needs), max(r.actors for r in needs))
+    blocks = list(cut(table, size, together))
+    _check_room(stages, len(blocks))
     dataset = ray.data.from_arrow(blocks)
     for chain in _pools(stages):
         dataset = _through(dataset, chain, len(blocks))
-    with tqdm(total=table.num_rows, desc=f"{title:<10}", unit="row", smoothing=0) as bar:
-        for block in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
-            bar.update(block.num_rows)
-            yield block
+    try:
+        yield from dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+    except (ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError) as error:
+        raise WorkersDied(str(error)) from error
 
 
 def _pools(stages: list[Stage]) -> list[list[Stage]]:
@@ -160,29 +145,39 @@ def _pools(stages: list[Stage]) -> list[list[Stage]]:
     return [[stage for _, stage in members] for _, members in keyed]
 
 
-def _share(chain: list[Stage], blocks: int) -> tuple[int, float, float]:
-    """Actors, CPUs and GPUs per actor of a pool, as its neediest stage asks."""
+def _largest_node() -> dict[str, float]:
+    """The most CPUs and GPUs that one node of the cluster has: an actor lives on one node."""
     import ray
 
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return {kind: max(node.get(kind, 0.0) for node in nodes) for kind in ("CPU", "GPU")}
+
+
+def _share(chain: list[Stage], blocks: int) -> tuple[int, float, float]:
+    """Actors, CPUs and GPUs per actor of a pool, as its neediest stage asks; no CPUs named: all of one node."""
     needs = [stage.resources for stage in chain]
-    everything = ray.cluster_resources().get("CPU", 1.0)
     actors = max(1, min(max(r.actors for r in needs), blocks))
-    return actors, min(max(r.cpus for r in needs) or everything, everything), max(r.gpus for r in needs)
+    return actors, max(r.cpus for r in needs) or _largest_node()["CPU"], max(r.gpus for r in needs)
 
 
 def _check_room(stages: list[Stage], blocks: int) -> None:
-    """Refuse what Ray would wait for without end: pools that together need more than the cluster has."""
+    """Refuse what Ray would wait for without end: pools that need more than the cluster, or one node of it, has."""
     import ray
 
-    has = ray.cluster_resources()
+    total, node = ray.cluster_resources(), _largest_node()
+    names = ", ".join(stage.name for stage in stages)
     shares = [_share(chain, blocks) for chain in _pools(stages)]
     for kind, place in (("CPU", 1), ("GPU", 2)):
-        needed = sum(share[0] * share[place] for share in shares)
-        if needed > has.get(kind, 0.0) + 1e-9:
-            names = ", ".join(stage.name for stage in stages)
+        needed, largest = (
+            sum(share[0] * share[place] for share in shares),
+            max(share[place] for share in shares),
+        )
+        has = total.get(kind, 0.0)
+        if needed > has + 1e-9 or largest > node[kind] + 1e-9:
             raise ResourceError(
-                f"stages {names} together need {needed:g} {kind}s and the cluster has {has.get(kind, 0.0):g}: lower "
-                f"their cpus, gpus or actors in the cluster config, or give them one `pool`"
+                f"stages {names} together need {needed:g} {kind}s, one worker up to {largest:g}; the cluster has "
+                f"{has:g}, its largest node {node[kind]:g}: lower their cpus, gpus or actors in the cluster config, "
+                f"or give them one `pool`"
             )
 
 
@@ -190,18 +185,24 @@ def _through(dataset: object, chain: list[Stage], blocks: int) -> object:
     import ray
 
     actors, cpus, gpus = _share(chain, blocks)
-    threads = str(max(1, int(cpus)))
-    return dataset.map_batches(
-        Pool,
-        fn_constructor_args=(chain,),
-        batch_size=None,
-        batch_format="pyarrow",
-        zero_copy_batch=True,
-        compute=ray.data.ActorPoolStrategy(size=actors),
-        num_cpus=cpus,
-        num_gpus=gpus,
-        runtime_env={"env_vars": {"OMP_NUM_THREADS": threads, "TOKENIZERS_PARALLELISM": "false"}},
-    )
+    with warnings.catch_warnings():
+        # Ray 2.60 has no other way to bound restarts than the one it deprecates; constraints.txt keeps us on 2.60.
+        warnings.simplefilter("ignore", ray.util.annotations.RayDeprecationWarning)
+        return dataset.map_batches(
+            Pool,
+            fn_constructor_args=(chain,),
+            batch_size=None,
+            batch_format="pyarrow",
+            zero_copy_batch=True,
+            compute=ray.data.ActorPoolStrategy(size=actors),
+            num_cpus=cpus,
+            num_gpus=gpus,
+            runtime_env={
+                "env_vars": {"OMP_NUM_THREADS": str(max(1, int(cpus))), "TOKENIZERS_PARALLELISM": "false"}
+            },
+            max_restarts=RETRIES,
+            max_task_retries=RETRIES,
+        )
 
 
 def _block_rows(rows: int, most: int, actors: int) -> int:

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from operators.audio import shown
 from operators.base import Stage, check_columns
 from operators.fingerprint import fingerprint
 from operators.schema import ITEM
@@ -26,7 +27,7 @@ def show(stages: Iterable[tuple[Stage, int]], cluster: Cluster, store: str, cons
     """
     stages = list(stages)
     check_columns([stage for stage, _ in stages], {*ITEM.names, *DERIVED})
-    console.print(Text(f"cluster {cluster.name}{_hardware(cluster)}; store {store}", style="bold"))
+    console.print(Text(f"cluster {cluster.name}{_hardware(cluster)}; store {shown(store)}", style="bold"))
     for stage, rows in stages:
         head = f"{stage.name:<9} {type(stage.spec).__name__:<22} {rows:>7} rows   {_resources(stage)}"
         console.print(Text(head, style="bold"), soft_wrap=True)

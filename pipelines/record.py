@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from omegaconf import DictConfig, OmegaConf
 
+from operators.audio import shown
 from operators.base import Spec
 from operators.fingerprint import canonical, fingerprint
 from operators.schema import result_schema
@@ -26,10 +27,16 @@ PACKAGES = (
 
 
 def free_folder(name: str) -> Path:
-    """runs/<time>-<name>, with a number where that is taken: the members of a sweep may start in one second."""
+    """A new folder runs/<time>-<name>, with a number where that is taken: members of a sweep may start together."""
     stamp = f"{datetime.now():%Y-%m-%d_%H-%M-%S}-{name}"
-    numbered = (Path("runs") / (stamp + (f"-{number}" if number else "")) for number in range(1000))
-    return next(folder for folder in numbered if not folder.exists())
+    number, folder = 0, Path("runs") / stamp
+    while True:
+        try:
+            folder.mkdir(parents=True)
+            return folder
+        except FileExistsError:
+            number += 1
+            folder = Path("runs") / f"{stamp}-{number}"
 
 
 def write_tables(folder: Path, results: pa.Table, summary: pa.Table, failures: pa.Table) -> None:
@@ -46,7 +53,7 @@ def write_record(
 ) -> None:
     """run.json: what was asked (composed config), what exactly ran (fingerprints, versions), how long it took."""
     record = {
-        "config": OmegaConf.to_container(config, resolve=True),
+        "config": presentable(OmegaConf.to_container(config, resolve=True)),
         "fingerprints": {name: fingerprint(spec) for name, spec in specs.items()},
         "specs": {name: canonical(spec) for name, spec in specs.items()},
         "versions": versions(),
@@ -56,6 +63,15 @@ def write_record(
     }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "run.json").write_text(json.dumps(record, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def presentable(value: Any) -> Any:
+    """Plain config data with every URI as it may be written down: no user names, passwords or signed queries."""
+    if isinstance(value, dict):
+        return {key: presentable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [presentable(item) for item in value]
+    return shown(value) if isinstance(value, str) else value
 
 
 def versions() -> dict[str, str]:

@@ -7,7 +7,7 @@ import pytest
 from pydantic.dataclasses import dataclass
 
 from operators.schema import STORED_SCORE
-from operators.store import DamagedPart, Store
+from operators.store import DamagedPart, Store, StoreError
 
 
 @dataclass(frozen=True)
@@ -97,3 +97,26 @@ def test_the_spec_lies_beside_its_scores(tmp_path):
     shelf = Store(str(tmp_path)).scores("m1", Scorer("a"))
     shelf.append(scores(a=1.0))
     assert '"name": "a"' in (tmp_path / shelf.name / "spec.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("root", "said"), [("", "empty"), ("nope://bucket/x", "nope"), ("nope://KEY:SECRET@y", "'nope://y'")]
+)
+def test_a_root_that_cannot_be_opened_is_named_without_secrets(root, said):
+    with pytest.raises(StoreError, match=said):
+        Store(root)
+
+
+def test_every_flipped_bit_in_a_part_is_noticed_or_harmless(tmp_path):
+    shelf = Store(str(tmp_path)).scores("m1", Scorer())
+    truth = {f"key{n}": n / 7 for n in range(50)}
+    shelf.append(scores(**truth))
+    (part,) = shelf.parts()
+    data = open(part, "rb").read()
+    for place in range(0, len(data), 37):
+        with open(part, "wb") as stream:
+            stream.write(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DamagedPart)
+            read = found(shelf, *truth)
+        assert all(truth[key] == value for key, value in read.items()), f"bit flipped in byte {place}"

@@ -75,7 +75,7 @@ def test_a_worker_that_dies_is_replaced_and_no_row_is_lost(ray_session, tmp_path
 
 def test_pools_that_do_not_fit_are_refused_instead_of_waiting_for_ever(ray_session):
     stages = [Stage(name, Length(), Resources(cpus=2)) for name in ("m1", "m2")]
-    with pytest.raises(ResourceError, match="need 4 CPUs and the cluster has 2"):
+    with pytest.raises(ResourceError, match="together need 4 CPUs.* the cluster has 2"):
         list(run(stages, table(["a"]), "test"))
     with pytest.raises(ResourceError, match="GPU"):
         list(run([Stage("m1", Length(), Resources(gpus=1))], table(["a"]), "test"))
@@ -89,4 +89,32 @@ def test_blocks_do_not_split_rows_that_belong_together():
         ["d"],
     ]
     assert [block.num_rows for block in cut(rows, 4, None)] == [4, 4, 2]
-    assert [block.num_rows for block in cut(rows, 1, "clip")] == [4, 1, 1, 3, 1], "four times as long, no longer"
+    assert [block.num_rows for block in cut(rows, 1, "clip")] == [4, 1, 1, 3, 1], (
+        "four times as long, no longer"
+    )
+
+
+@dataclass(frozen=True)
+class Lethal(Length):
+    """Kills its process on "poison", every time."""
+
+    def build(self):
+        harmless = Length.build(self)
+
+        def op(batch):
+            if "poison" in batch["response"]:
+                os._exit(1)
+            return harmless(batch)
+
+        return op
+
+
+@pytest.mark.weights
+def test_a_row_that_kills_every_worker_costs_itself_and_not_the_run(ray_session):
+    texts = ["x"] * 5 + ["poison"] + ["yy"] * 6
+    done = pa.concat_tables(run([Stage("m1", Lethal(), Resources(batch_size=8))], table(texts), "test"))
+    done = done.sort_by("row")
+    assert done["m1_acoustic_grounding"].to_pylist() == [1.0] * 5 + [None] + [2.0] * 6
+    assert [error and error.split(":")[0] for error in done["m1.error"].to_pylist()] == [None] * 5 + [
+        "worker_died"
+    ] + [None] * 6

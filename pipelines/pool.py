@@ -1,0 +1,86 @@
+"""What one worker does: stages one after the other on a block of rows. Needs no ray.
+
+A boolean column `<stage>.todo` limits a stage to the rows that need it. Each stage adds its declared columns,
+`<stage>.error` (why a row failed in it) and `<stage>.seconds` (its share of the time, without loading weights).
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pyarrow as pa
+
+from operators.base import Op, Stage, apply_by_row
+from operators.frames import to_batch, to_column, with_columns
+from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE, score_columns
+
+# The declared type of every column that a stage may write.
+TYPES = {f.name: f.type for part in (CLIPS, RESPONSE, CHAIN, *map(score_columns, METRICS)) for f in part}
+
+
+class Pool:
+    """The ops of some stages, built when first needed, kept for the life of the worker."""
+
+    def __init__(self, stages: list[Stage]) -> None:
+        self._stages = stages
+        self._ops: dict[str, Op] = {}
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        for stage in self._stages:
+            table = self._run(stage, table)
+        return table
+
+    def _run(self, stage: Stage, table: pa.Table) -> pa.Table:
+        todo = _todo(stage, table)
+        columns, errors, spent = {}, [None] * table.num_rows, np.zeros(table.num_rows)
+        if len(todo):
+            op = self._op(stage)
+            started = time.perf_counter()
+            columns, failures = apply_by_row(stage.spec, op, to_batch(table.take(todo), stage.spec.reads))
+            spent[todo] = (time.perf_counter() - started) / len(todo)
+            for row, failure in zip(todo, failures, strict=True):
+                errors[row] = failure
+        return _written(stage, table, columns, todo, errors, spent)
+
+    def _op(self, stage: Stage) -> Op:
+        if stage.name not in self._ops:
+            self._ops[stage.name] = stage.spec.build()
+        return self._ops[stage.name]
+
+
+def given_up(stages: list[Stage], table: pa.Table, reason: str) -> pa.Table:
+    """What a pool would return for rows that no worker survives: no results, `reason` wherever a stage had to run."""
+    for stage in stages:
+        todo = _todo(stage, table)
+        errors = [reason if row in todo else None for row in range(table.num_rows)]
+        table = _written(stage, table, {}, todo, errors, np.zeros(table.num_rows))
+    return table
+
+
+def _todo(stage: Stage, table: pa.Table) -> np.ndarray:
+    name = f"{stage.name}.todo"
+    if name not in table.column_names:
+        return np.arange(table.num_rows)
+    return np.flatnonzero(table.column(name).to_numpy(zero_copy_only=False).astype(bool))
+
+
+def _written(
+    stage: Stage,
+    table: pa.Table,
+    columns: dict[str, np.ndarray],
+    todo: np.ndarray,
+    errors: list[str | None],
+    spent: np.ndarray,
+) -> pa.Table:
+    """`table` with a stage's columns: results in the rows `todo`, null elsewhere and where a row failed."""
+    written: dict[str, pa.Array] = {}
+    for name in stage.spec.writes:
+        cells = np.full(table.num_rows, None, dtype=object)
+        for row, value in zip(todo, columns.get(name, ()), strict=name in columns):
+            if errors[row] is None:
+                cells[row] = value
+        written[name] = to_column(cells, TYPES[name])
+    written[f"{stage.name}.error"] = pa.array(errors, pa.string())
+    written[f"{stage.name}.seconds"] = pa.array(spent)
+    return with_columns(table, written)
