@@ -132,15 +132,8 @@ def report_store(journal: Journal, folder: Path) -> None:
 
 
 def stop_if_failing(limit: float, journal: Journal) -> None:
-    """Exit with status 1 where a stage failed on too many of the rows it could try, or nothing could be tried.
-
-    A clip that cannot be heard is a fault of the input, not of a stage: it is counted, and blocks what needs it.
-    """
-    failing = [
-        f"{name} failed on {tally.failed} of {tally.rows - tally.unusable} usable rows"
-        for name, tally in journal.stages.items()
-        if name != "audio" and tally.failure_rate > limit
-    ]
+    """Exit with status 1 where a stage failed on too many of the rows it could try, or nothing could be tried."""
+    failing = journal.failing(limit)
     if all(journal.stages[name].rows == journal.stages[name].unusable for name in METRIC_STAGES):
         failing.append("no row could be scored")
     if failing:

@@ -111,11 +111,7 @@ def _errors(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 def stop_if_failing(limit: float, journal: Journal, votes: pa.Table) -> None:
     """Exit with status 1 where generation failed on too many rows, or no item could be judged."""
-    failing = [
-        f"{name} failed on {tally.failed} of {tally.rows - tally.unusable} usable rows"
-        for name, tally in journal.stages.items()
-        if name != "audio" and tally.failure_rate > limit
-    ]
+    failing = journal.failing(limit)
     if votes["correct"].null_count == votes.num_rows:
         failing.append("no item could be judged")
     elif pc.all(pc.equal(votes["n_missing"], votes["n_trials"])).as_py():

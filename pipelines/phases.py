@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from operators.extraction import Extract
 
 from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
+from operators.extraction import Extract
 from operators.frames import with_columns
 from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE
 from operators.store import Store
@@ -39,6 +39,17 @@ class Journal:
             yield
         finally:
             self.wall_seconds[name] = self.wall_seconds.get(name, 0.0) + time.perf_counter() - started
+
+    def failing(self, limit: float) -> list[str]:
+        """What to say of every stage that failed on more than the share `limit` of the rows it could try.
+
+        A clip that cannot be heard is a fault of the input, not of a stage: it is counted, and blocks what needs it.
+        """
+        return [
+            f"{name} failed on {tally.failed} of {tally.rows - tally.unusable} usable rows"
+            for name, tally in self.stages.items()
+            if name != "audio" and tally.failure_rate > limit
+        ]
 
 
 def probe_audio(items: pa.Table, cluster: Cluster, journal: Journal, spec: Spec | None = None) -> pa.Table:
