@@ -124,15 +124,19 @@ def find_or_compute(lookups: list[Lookup], rows: pa.Table, title: str, carry: Se
     for lookup in lookups:
         table, todo = lookup.mark(table)
         wanted |= todo
-    pending, together = _by_clip(table.take(np.flatnonzero(wanted)))
+    pending, together = by_clips(table.take(np.flatnonzero(wanted)))
     for block in run([lookup.stage for lookup in lookups], pending, title, together):
         for lookup in lookups:
             lookup.take(block)
 
 
-def _by_clip(table: pa.Table) -> tuple[pa.Table, str | None]:
-    """Rows of the same clips next to each other, so that one actor meets them and encodes the clip once."""
+def by_clips(table: pa.Table) -> tuple[pa.Table, str | None]:
+    """Rows of the same clips, in whatever order, next to each other: one actor meets them and encodes each clip once.
+
+    Gives the name of the column that such rows agree in too; None, and the table as it is, where no stage hears clips.
+    """
     if "audio_hashes" not in table.column_names:
         return table, None
-    clips = ["".join(name or "" for name in hashes or ()) for hashes in table["audio_hashes"].to_pylist()]
+    heard = table["audio_hashes"].to_pylist()
+    clips = ["".join(sorted(name or "" for name in hashes or ())) for hashes in heard]
     return with_columns(table, {"clips": pa.array(clips, pa.string())}).sort_by("clips"), "clips"
