@@ -1,0 +1,56 @@
+"""`--help` lists the groups that a command uses, each with every option that there is."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from hydra.utils import get_class
+from omegaconf import OmegaConf
+
+from operators.benchmarks.mugen import Mugen
+from pipelines.config import CONF
+from tests.pipelines.cli import ROOT
+
+COMMANDS = ("aria_eval", "mugen_eval", "build_mugen")
+
+
+def listed(command):
+    """{group: its options} as the help template spells them."""
+    text = (CONF / f"{command}.yaml").read_text()
+    choose = text.split("    template: |\n")[1].split("Choose one option")[1].split("Set any field")[0]
+    lines = re.findall(r"^ {6}([\w/]+): (.+)$", choose, re.MULTILINE)
+    return {group: options.split(", ") for group, options in lines}
+
+
+def used(command):
+    """The groups of the defaults list, groups within them, and the cluster where something runs on one."""
+    groups = []
+    for entry in OmegaConf.load(CONF / f"{command}.yaml").defaults:
+        name = None if isinstance(entry, str) else next(iter(entry))
+        if name and not name.startswith("override "):
+            groups += [name, *(f"{name}/{inner.name}" for inner in sorted((CONF / name).glob("*/")))]
+    return groups if command == "build_mugen" else [*groups, "cluster"]
+
+
+def accepted(command, group):
+    """The options of a group; MUGEN's command takes only benchmarks whose options are clips."""
+    files = sorted((CONF / group).glob("*.yaml"))
+    if (command, group) == ("mugen_eval", "benchmark"):
+        files = [file for file in files if issubclass(get_class(OmegaConf.load(file)._target_), Mugen)]
+    return [file.stem for file in files]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_lists_the_groups_of_its_command_and_all_their_options(command):
+    assert listed(command) == {group: accepted(command, group) for group in used(command)}
+
+
+@pytest.mark.parametrize("command", ["mugen_eval", "build_mugen"])
+def test_a_user_sees_the_list_and_the_fields(command):
+    arguments = [sys.executable, "-m", f"pipelines.{command}", "--help"]
+    shown = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert shown.returncode == 0, shown.stderr
+    for group, options in listed(command).items():
+        assert f"{group}: {', '.join(options)}" in shown.stdout
+    assert "$" not in shown.stdout and f"python -m pipelines.{command}" in shown.stdout
