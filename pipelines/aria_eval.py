@@ -39,7 +39,8 @@ METRIC_STAGES = ("m1", "m2", "m3", "m4", "m5", "m6")
 def main(config: DictConfig) -> None:
     """What Hydra calls: only it knows the names of the chosen options."""
     chosen = HydraConfig.get().runtime.choices
-    folder = Path(config.out) if config.out else free_folder(f"{chosen['benchmark']}-{chosen['model']}")
+    name = f"{chosen['benchmark']}-{chosen['model']}"
+    folder = Path(config.out or "runs") if config.out or config.dry_run else free_folder(name)
     evaluate(config, folder, chosen["model"])
 
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: results.parquet, summary.parquet, failures.csv and run.json in one folder."""
+"""What a run leaves behind: results.parquet, summary.parquet and .md, failures.csv and run.json in one folder."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from operators.audio import shown
 from operators.base import Spec
 from operators.fingerprint import canonical, fingerprint
+from operators.leaderboard import to_markdown
 from operators.schema import result_schema
 from pipelines.phases import Journal
 
@@ -46,6 +47,7 @@ def write_tables(folder: Path, results: pa.Table, summary: pa.Table, failures: p
     pq.write_table(results.select(schema.names).cast(schema), folder / "results.parquet", compression="zstd")
     pq.write_table(summary, folder / "summary.parquet")
     pyarrow.csv.write_csv(failures, folder / "failures.csv")
+    (folder / "summary.md").write_text(to_markdown(summary), encoding="utf-8")
 
 
 def write_record(
