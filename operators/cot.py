@@ -1,19 +1,23 @@
-"""The four slots of a chain of thought, and the sound entities that its Perception lists (ARIA-Rubrics, 3.2
-and 3.3.1).
+"""The four slots of a chain of thought (ARIA-Rubrics, 3.2).
 
 A model is asked for `[PERCEPTION] [ANALYSIS] [REASONING] [ANSWER]`; what it writes is close to that, more
 often than exactly that. A *strict* tag stands in brackets, in any language we list, anywhere in the text;
-a *loose* one is a heading (`## Perception`, `**Perception**`, `Perception:` at the start of a line or
-sentence). A loose tag counts only where the response has no strict tag for that slot; a bare word in
-running prose never does.
+a *loose* one is a heading (`## Perception`, `**Perception**`, `Perception:` or `Perception -` at the start
+of a line or sentence) or stands in parentheses or braces, which prose uses too. A loose tag counts only
+where the response has no strict tag for that slot; a bare word in running prose never does. A JSON object
+with the slots as its keys is a chain as well.
 
 Every pattern here looks at a bounded window around a slot name, so parsing takes time linear in the text.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+
+from operators.entities import entities_of
 
 SLOTS = ("perception", "analysis", "reasoning", "answer")
 
@@ -31,13 +35,14 @@ _NAME, _NAME_ANY_CASE = re.compile(_ANY_NAME), re.compile(_ANY_NAME, re.IGNORECA
 
 _WINDOW = 40
 _OPEN, _CLOSE = r"\[［【<＜〈", r"\]］】>＞〉"
+_SQUARE = frozenset(_OPEN + _CLOSE)
 # What may stand between a bracket and the name ("[Step 1: PERCEPTION]", "[FINAL ANSWER]") and after it.
 _LEAD = r"(?:(?:step|stage|part)?\s{0,2}\d{1,2}\s{0,2}[.:)\-–]?\s{0,2})?(?:final\s|the\s)?\s{0,2}"
 _OPENED = re.compile(
-    rf"[{_OPEN}]\s{{0,2}}(?P<end>/|\\|end\s(?:of\s)?)?\s{{0,2}}[*_]{{0,2}}{_LEAD}\Z", re.IGNORECASE
+    rf"(?P<bracket>[{_OPEN}({{（｛])\s{{0,2}}(?P<end>/|\\|end\s(?:of\s)?)?\s{{0,2}}[*_]{{0,2}}{_LEAD}\Z", re.IGNORECASE
 )
 _CLOSED = re.compile(
-    rf"\s{{0,2}}(?:step|stage|section)?[*_]{{0,2}}\s{{0,2}}:?\s{{0,2}}[{_CLOSE}]", re.IGNORECASE
+    rf"\s{{0,2}}(?:step|stage|section)?[*_]{{0,2}}\s{{0,2}}:?\s{{0,2}}(?P<bracket>[{_CLOSE})}}）｝])", re.IGNORECASE
 )
 _LINE_START = re.compile(
     r"(?:^|\n)[ \t>]{0,8}(?P<mark>[#*_=\-•]{0,6})[ \t]{0,3}(?P<number>\d{1,2}[.)][ \t]{0,3})?[*_]{0,3}"
@@ -45,14 +50,15 @@ _LINE_START = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_START = re.compile(r"[.!?)\]…。][\"'”]?\s{1,3}[*_]{0,2}(?:Final\s)?\Z")
+_DASH = re.compile(r"[ \t]{0,2}[*_]{0,3}[ \t]{1,2}[-–—]{1,2}[ \t]")
 _COLON = re.compile(r"[ \t]{0,2}[*_]{0,3}[ \t]{0,2}[:：][*_]{0,3}")
 _HEADING_END = re.compile(r"[ \t]{0,2}[*_=#]{0,6}[ \t]{0,4}(?:\n|\Z)")
-# "as the [PERCEPTION] says" refers to a slot, it does not open one.
+# "as the [PERCEPTION] says" may refer to a slot and not open one.
 _REFERENCE = re.compile(
     r"(?<!\w)(?:in|from|of|by|the|see|per|our|my|this|under|above|your|to|with|and)[ \t]{1,2}[*_\"']{0,2}\Z",
     re.IGNORECASE,
 )
-_THINK = re.compile(r"</?(?:think|thinking|thought|step|summary)\b[^<>\n]{0,20}>?", re.IGNORECASE)
+_THOUGHT_END = re.compile(r"</\s?(?:think|thinking|thought|step|summary)\s{0,3}>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]{0,3}(?:```|~~~)[^\n]{0,40}$", re.MULTILINE)
 _MARKUP_BEFORE = re.compile(r"(?P<bold>\*\*|__|\*|_)[ \t]*")
 _MARKUP_AFTER = re.compile(
@@ -81,20 +87,26 @@ class _Tag:
     end: int
     slot: str | None  # None closes a slot without opening one
     strict: bool
+    reference: bool = False  # reads like a mention of the slot
 
 
 def parse_slots(text: str) -> Slots:
     """Cut a response into its four slots.
 
     *Our reading*, where the paper is silent: a slot runs from its tag to the next tag of any slot, a
-    closing tag (`[/ANALYSIS]`, `</analysis>`), the end of a `<think>` block, or the end of the text.
+    closing tag (`[/ANALYSIS]`, `</analysis>`, `</think>`, `</step>`), or the end of the text.
     Where a tag is repeated the last occurrence with any text counts, for ANSWER (as in Appendix E) and
     for the other slots alike: a prompt that the model echoes, or a draft that it revises, comes first.
     Tags may be missing or out of order; text before the first tag belongs to no slot. Markdown and code
-    fences around a tag are not part of the slot.
+    fences around a tag are not part of the slot. "the [ANSWER]" is a mention where that slot has a plain
+    tag elsewhere or a later slot is open already, else it opens the slot. A JSON object with two or more
+    of the slots as keys is read where no strict tag stands: a list as its items, an object as lines.
     """
     tags = _tags(text)
     found = dict.fromkeys(SLOTS, "")
+    if not any(tag.strict and tag.slot for tag in tags) and (chain := _json_chain(text)):
+        found |= {slot: _clean(body) for slot, body in chain.items()}
+        return Slots(**found, entities=entities_of(found["perception"]))
     ends = [tag.start for tag in tags[1:]] + [len(text)]
     for tag, end in zip(tags, ends, strict=False):
         if tag.slot:
@@ -111,10 +123,25 @@ def _tags(text: str) -> list[_Tag]:
     found = [tag for match in names if (tag := _tag_at(text, match.start(), match.end()))]
     if not found:
         return []
+    found = _without_mentions(found)
     strict = {tag.slot for tag in found if tag.strict and tag.slot}
     kept = [tag for tag in found if tag.strict or tag.slot not in strict]
-    ends = [_Tag(match.start(), match.end(), None, True) for match in _THINK.finditer(text)]
+    ends = [_Tag(match.start(), match.end(), None, True) for match in _THOUGHT_END.finditer(text)]
     return sorted(kept + ends, key=lambda tag: tag.start)
+
+
+def _without_mentions(tags: list[_Tag]) -> list[_Tag]:
+    """The tags that open or close a slot: a mention looks at a slot that opens elsewhere, or back from a later one."""
+    plain = {tag.slot for tag in tags if not tag.reference}
+    kept: list[_Tag] = []
+    latest = -1
+    for tag in tags:
+        place = SLOTS.index(tag.slot) if tag.slot else -1
+        if tag.slot and tag.reference and (tag.slot in plain or place < latest):
+            continue
+        kept.append(tag)
+        latest = max(latest, place)
+    return kept
 
 
 def _tag_at(text: str, start: int, end: int) -> _Tag | None:
@@ -128,17 +155,28 @@ def _tag_at(text: str, start: int, end: int) -> _Tag | None:
     opened, closed = _OPENED.search(before), _CLOSED.match(after)
     line = _LINE_START.search(before) if len(before) == start or "\n" in before else None
     # One of the two brackets may be missing, but then the name must look like a tag: in capitals, or opening a line.
-    whole = opened and closed
-    half = (opened and (name.isupper() or _line_opens(before, opened))) or (
-        closed and (name.isupper() or line)
+    square_left = opened if opened and opened["bracket"] in _SQUARE else None
+    square_right = closed if closed and closed["bracket"] in _SQUARE else None
+    whole = square_left and square_right
+    half = (square_left and (name.isupper() or _line_opens(before, square_left))) or (
+        square_right and (name.isupper() or line)
     )
     if slot and (whole or half):
-        left = start - (len(before) - opened.start()) if opened else start
-        right = end + (closed.end() if closed else 0)
-        if _REFERENCE.search(text[max(0, left - 12) : left]):
-            return None
-        return _Tag(left, right, None if opened and opened["end"] else slot, True)
+        return _bracketed(text, slot, (start, end), square_left, square_right)
+    if slot and opened and closed and (name.isupper() or _line_opens(before, opened)):
+        return replace(_bracketed(text, slot, (start, end), opened, closed), strict=False)
     return _loose_tag(text, start, end, line)
+
+
+def _bracketed(
+    text: str, slot: str, name: tuple[int, int], opened: re.Match[str] | None, closed: re.Match[str] | None
+) -> _Tag:
+    """The tag made of the slot name at `name` and the brackets before and after it."""
+    left = name[0] - len(opened.group()) if opened else name[0]
+    right = name[1] + (closed.end() if closed else 0)
+    if opened and opened["end"]:
+        return _Tag(left, right, None, True)
+    return _Tag(left, right, slot, True, bool(_REFERENCE.search(text[max(0, left - 12) : left])))
 
 
 def _line_opens(before: str, opened: re.Match[str]) -> bool:
@@ -157,7 +195,8 @@ def _loose_tag(text: str, start: int, end: int, line: re.Match[str] | None) -> _
             or any(map(str.isdigit, line["lead"]))
             or before.endswith(("*", "_"))
         )
-        tail = colon or (heading if marked or name.isupper() else None)
+        dash = _DASH.match(after) if name[:1].isupper() else None
+        tail = colon or dash or (heading if marked or name.isupper() else None)
         return _Tag(start - (len(before) - line.start()), end + tail.end(), slot, False) if tail else None
     sentence = _SENTENCE_START.search(before)
     if colon and name[:1].isupper() and (sentence or name.isupper() or before.endswith(("**", "__"))):
@@ -183,127 +222,37 @@ def _clean(body: str) -> str:
     return body if any(map(str.isalnum, body)) else ""
 
 
-# --- entities -----------------------------------------------------------------------------------------------------
+# --- a chain as a JSON object -------------------------------------------------------------------------------------
 
-_ENTITIES = re.compile(
-    r"(?:\b(?:sound|audio|acoustic|key|main|audible)[ \t])?\b(?:entities|entity|entidades|entités|entitäten|entità|сущности|实体|エンティティ)"
-    r"(?:[ \t](?:heard|detected|list|present|identified|perceived)){0,2}(?:[ \t]?\([^()\n]{0,60}\))?"
-    r"[*_]{0,3}[ \t]{0,2}(?:[:：][*_]{0,3}|(?=\n))",
-    re.IGNORECASE,
-)
-_LABEL = re.compile(
-    r"\b(?:descriptions?|properties|property|characteristics|features|order|timeline|sequence|details?|summary|notes?|"
-    r"descripción|beschreibung|descrição|descrizione|描述|eigenschaften|propiedades)[ \t]?[*_]{0,3}[:：]",
-    re.IGNORECASE,
-)
-_BEFORE_LABEL = re.compile(
-    r"[-*•#_. \t]{0,8}(?:\b(?:acoustic|temporal|sound|audio|overall|detailed|brief)[ \t])?\Z", re.IGNORECASE
-)
-_BULLET = re.compile(r"(?P<indent>[ \t]*)(?:[-*•·+–—▪◦]|\(?\d{1,3}[.)])[ \t]+(?P<item>\S.*)")
-_PARENTHESES = re.compile(r"[(（\[][^()（）\[\]\n]{0,300}[)）\]]")
-_SENTENCE_END = re.compile(r"[.…。!]{1,4}(?:[ \t]+(?=[^\W\d_])|\Z|(?=\n))|\n")
-_SPLIT = re.compile(
-    r"[,;，；、|•\n]|(?<=[^\W\d_]{3})/(?=[^\W\d_]{3})|[ \t]/[ \t]|[ \t](?:\d{1,2}[.)]|&)[ \t]|[ \t]and[ \t]|^\d{1,2}[.)][ \t]",
-    re.IGNORECASE,
-)
-# Names that contain "and": the parts are not entities of their own.
-_PAIRS = re.compile(
-    r"\b(rock|drums?|pots|call|rhythm|back|hustle|up|horse)[ \t]and[ \t](roll|bass|pans|response|blues|forth|bustle|down|carriage)\b",
-    re.IGNORECASE,
-)
-_DETAIL = re.compile(r"[ \t][-–—][ \t]|[:：]|[ \t]?[-–—]{2,}")
-_NOTHING = re.compile(
-    r"(?:none|no|nothing|nil|null|unknown|unclear|n/?a|not|cannot|etc|and so on|others?|various)(?:$|[ \t.].*)"
-    r"|.*\bnot (?:clear|identifiable|audible)\b.*"
-)
-_WRAPPING = " \t\r\n\"'“”‘’«»`*_[](){}<>.…。!,:;-–—•·"
+_JSON_DEPTH = 8
+_JSON_CHAIN = re.compile(rf'\{{\s{{0,40}}"(?:{_ANY_NAME})"\s{{0,10}}:', re.IGNORECASE)
 
 
-def entities_of(perception: str) -> tuple[str, ...]:
-    """The distinct sound entities on the `Entities:` lines of a Perception, case-folded, in order of mention.
-
-    *Our reading*: a list may stand on the line (`Entities: dog, rain and a car`) or below it as bullets
-    or lines; it ends at a sentence end, at a label such as `Description:`, or where the bullets stop.
-    What follows a dash or a colon, stands in parentheses, or is a sub-bullet describes an entity and is
-    not one. "none", "no clear entities" and the like are no entities. Without an `Entities` line there is
-    none, whatever the prose says.
-    """
-    distinct: dict[str, None] = {}
-    labels = list(_ENTITIES.finditer(perception))
-    ends = [label.start() for label in labels[1:]] + [len(perception)]
-    for label, end in zip(labels, ends, strict=False):
-        for item in dict.fromkeys(_listed(perception[label.end() : end])):
-            if name := _entity(item):
-                distinct.setdefault(name)
-    return tuple(distinct)
-
-
-def _listed(text: str) -> list[str]:
-    """The raw items of the list at the start of `text`, which follows an `Entities` label."""
-    lines = text.split("\n")
-    if not lines[0].strip(" \t*_:"):
-        return [item for line in dict.fromkeys(_block(lines[1:])) for item in _split_line(line)]
-    whole = 1
-    while whole < len(lines) and lines[whole - 1].rstrip().endswith((",", ";", "、")):
-        whole += 1
-    return _split_line(" ".join(lines[:whole]))
-
-
-def _block(text: list[str]) -> list[str]:
-    """The lines of a list below its label: outermost bullets, or plain lines up to a blank one or a label."""
-    lines: list[str] = []
-    indent: int | None = None
-    for line in text:
-        bullet = _BULLET.match(line)
-        if bullet and (indent is not None or not lines):
-            indent = len(bullet["indent"]) if indent is None else indent
-            if _cut_at_label(bullet["item"]).strip(_WRAPPING) == "":
-                break
-            if len(bullet["indent"]) <= indent:
-                lines.append(bullet["item"])
-        elif line.strip() and indent is not None and len(line) - len(line.lstrip()) > indent:
-            continue
-        elif (
-            (line.strip() and indent is not None)
-            or bullet
-            or (line.strip() and not _cut_at_label(line).strip(_WRAPPING))
-        ):
-            break
-        elif line.strip():
-            lines.append(line)
-        elif lines and indent is None:
-            break
-    return lines
-
-
-def _cut_at_label(line: str) -> str:
-    """What stands before a label such as "Description:"."""
-    label = _LABEL.search(line)
-    if not label:
-        return line
-    lead = _BEFORE_LABEL.search(line[max(0, label.start() - _WINDOW) : label.start()])
-    return line[: label.start() - len(lead.group())] if lead else line[: label.start()]
-
-
-def _split_line(line: str) -> list[str]:
-    """One line of a list as items: up to a label or the end of the sentence, details in parentheses left out."""
-    line = _cut_at_label(line)
-    inner = line.strip(" \t*_.")
-    if inner[:1] == "[" and inner[-1:] == "]":
-        line = inner[1:-1]
-    line = _PAIRS.sub("\\1\x00\\2", _PARENTHESES.sub(" ", line))
-    numbered = re.match(r"\s*\d{1,2}[.)]\s", line)
-    end = None if numbered else _SENTENCE_END.search(line)
-    return _SPLIT.split(line[: end.start()] if end else line)
-
-
-def _entity(item: str) -> str | None:
-    """An item as an entity name, or None where it names nothing."""
-    item = item.replace("\x00", " and ").strip(_WRAPPING)
-    if detail := _DETAIL.search(item):
-        item = item[: detail.start()]
-    name = " ".join(item.split()).strip(_WRAPPING).casefold()
-    name = name.removeprefix("and ").strip(_WRAPPING)
-    if not any(map(str.isalnum, name)) or _NOTHING.fullmatch(name):
+def _json_chain(text: str) -> dict[str, str] | None:
+    """The slots of the first JSON object whose first key is a slot, or None. One attempt, so linear time."""
+    start = _JSON_CHAIN.search(text)
+    if not start:
         return None
-    return name
+    try:
+        value = json.JSONDecoder().raw_decode(text, start.start())[0]
+    except (ValueError, RecursionError):  # cut off, not JSON after all, or nested without end
+        return None
+    known = {SLOT_OF.get(key.strip().lower()): _as_text(held) for key, held in value.items()}
+    chain = {slot: body for slot, body in known.items() if slot}
+    return chain if len(chain) > 1 else None
+
+
+def _as_text(value: Any, depth: int = 0) -> str:
+    """A JSON value as the text that it would be without JSON: `{"entities": ["dog", "cat"]}` is `entities: dog, cat`."""
+    if value is None or depth > _JSON_DEPTH:
+        return ""
+    if isinstance(value, dict):
+        return "\n".join(f"{storable(key)}: {_as_text(held, depth + 1)}" for key, held in value.items())
+    if isinstance(value, list):
+        return ", ".join(_as_text(held, depth + 1) for held in value)
+    return storable(value) if isinstance(value, str) else json.dumps(value)
+
+
+def storable(text: str) -> str:
+    """`text` without NUL, lone surrogates replaced by U+FFFD: JSON escapes can spell both."""
+    return text.replace("\0", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from operators.answers import Extraction, extract_answer
 from operators.base import Batch
-from operators.cot import SLOTS, Slots, parse_slots
+from operators.cot import SLOTS, Slots, parse_slots, storable
 from operators.schema import CHAIN
 
 
@@ -27,7 +27,7 @@ class Extract:
 
     reads: ClassVar[tuple[str, ...]] = ("response", "choices")
     writes: ClassVar[tuple[str, ...]] = tuple(CHAIN.names)
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def build(self) -> Callable[[Batch], Batch]:
         """Nothing to load."""
@@ -58,11 +58,6 @@ def _answer(found: Extraction, suffix: str) -> dict[str, Any]:
         f"answer_stage{suffix}": found.stage,
         f"answer_reason{suffix}": found.reason,
     }
-
-
-def storable(text: str) -> str:
-    """`text` without NUL, lone surrogates replaced by U+FFFD."""
-    return text.replace("\0", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _column(values: list[Any]) -> np.ndarray:

@@ -36,6 +36,12 @@ FULL = Slots("Entities: dog.", "It barks.", "So a dog.", "B", ("dog",))
         "Use [PERCEPTION] Entities: <list> [ANALYSIS] ... [REASONING] ... [ANSWER] <choice>\n\n"
         "[PERCEPTION] Entities: dog. [ANALYSIS] It barks. [REASONING] So a dog. [ANSWER] B",
         "[PERCEPTION] Entities: dog.\r\n[ANALYSIS] It barks.\r\n[REASONING] So a dog.\r\n[ANSWER] B\r\n",
+        "(PERCEPTION) Entities: dog. (ANALYSIS) It barks. (REASONING) So a dog. (ANSWER) B",
+        "{Perception}\nEntities: dog.\n{Analysis}\nIt barks.\n{Reasoning}\nSo a dog.\n{Answer}\nB",
+        "Perception - Entities: dog.\nAnalysis - It barks.\nReasoning - So a dog.\nAnswer - B",
+        "**Perception** – Entities: dog.\n**Analysis** – It barks.\n**Reasoning** – So a dog.\n**Answer** – B",
+        '{"perception": "Entities: dog.", "analysis": "It barks.", "reasoning": "So a dog.", "answer": "B"}',
+        'Here:\n```json\n{"PERCEPTION": "Entities: dog.", "ANALYSIS": "It barks.",\n "REASONING": "So a dog.", "ANSWER": "B"}\n```',
     ],
 )
 def test_what_models_make_of_the_template_parses_alike(text):
@@ -53,6 +59,10 @@ def test_what_models_make_of_the_template_parses_alike(text):
         "An answer, a perception, an analysis (reasoning) - and no tag.",
         "[PERCEPTIONS] [REANALYSIS] answers] unanswered:",
         "[PERCEPTION] [ANALYSIS]\n\n[REASONING] ** [ANSWER] ...",
+        "The perception (answer) - an analysis - {reasoning} and \"answer\": x",
+        '{"answer": "B"}',
+        '{"perception": "x", "answer": "B"',
+        '{"perception": null, "answer": [], "n": ' + "[" * 5000,
     ],
 )
 def test_mere_words_and_empty_slots_are_absent(text):
@@ -62,6 +72,34 @@ def test_mere_words_and_empty_slots_are_absent(text):
 def test_reference_to_a_slot_does_not_open_one():
     slots = parse_slots("[REASONING] As the [PERCEPTION] says, and from the [ANALYSIS]: rain. [ANSWER] rain")
     assert slots == Slots(reasoning="As the [PERCEPTION] says, and from the [ANALYSIS]: rain.", answer="rain")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "[PERCEPTION] w and [ANALYSIS] x and [REASONING] y and [ANSWER] B",
+            Slots("w and", "x and", "y and", "B"),
+        ),
+        ("I hear rain, so here is the [ANSWER] B", Slots(answer="B")),
+        ("[ANSWER] B, see the [ANSWER] above", Slots(answer="B, see the [ANSWER] above")),
+        (
+            "## Perception\nrain\n[REASONING] the [PERCEPTION] says rain",
+            Slots("rain", "", "the [PERCEPTION] says rain"),
+        ),
+        ("[ANALYSIS] x up to [/ANALYSIS] y", Slots(analysis="x up to")),
+    ],
+)
+def test_a_mention_opens_a_slot_that_nothing_else_opens(text, expected):
+    assert parse_slots(text) == expected
+
+
+def test_json_values_become_text():
+    slots = parse_slots(
+        '{"perception": {"Entities": ["dog", "cat"], "Description": "loud"}, "analysis": null, "answer": 3}'
+    )
+    assert slots == Slots("Entities: dog, cat\nDescription: loud", "", "", "3", ("dog", "cat"))
+    assert parse_slots('{"analysis": "a\\u0000\\ud800b", "answer": "B"}').analysis == "a\ufffdb"
 
 
 def test_loose_heading_yields_to_a_strict_tag_of_the_same_slot():
@@ -77,6 +115,12 @@ def test_last_occurrence_with_text_counts():
 
 def test_thought_block_ends_a_slot():
     assert parse_slots("<think>[ANSWER] C or so</think> Here: [ANSWER] B</think> bye").answer == "B"
+
+
+@pytest.mark.parametrize("literal", ["a <step b", "a <steps> b", "a <think> b", "a </stepwise> b", "a <summary b"])
+def test_only_a_closing_tag_ends_a_slot(literal):
+    assert parse_slots(f"[ANALYSIS] {literal} [ANSWER] B").analysis == literal
+    assert parse_slots(f"[ANALYSIS] {literal}</step> more [ANSWER] B").analysis == literal
 
 
 def test_translated_tags():
@@ -124,6 +168,31 @@ def test_translated_tags():
         ("Entities: dog\nThen more.\nEntities: cat, dog", ("dog", "cat")),
         ("Sound Entities (in order): dog\nTemporal order: dog first", ("dog",)),
         ("entities: dog", ("dog",)),
+        ("Entities: U.S. anthem, rain", ("u.s. anthem", "rain")),
+        ("Entities: J. S. Bach, wind. The music is calm.", ("j. s. bach", "wind")),
+        ("Entities: St. Bernard barking, wind. It is loud.", ("st. bernard barking", "wind")),
+        ("Entities: dog vs. cat, bell", ("dog vs. cat", "bell")),
+        ("Entities: speaker A. The speaker is calm.", ("speaker a",)),
+        ("Entities: dog. Cat. Rain", ("dog", "cat", "rain")),
+        ("Entities: dog. The dog barks.", ("dog",)),
+        ("Entities: dog. It barks.", ("dog",)),
+        ("Entities: dog, cat. Loud.", ("dog", "cat")),
+        ("Entities:\ndog\ncat\nbird", ("dog", "cat", "bird")),
+        ("Entities: dog\ncat\nbird song\nDescription: loud", ("dog", "cat", "bird song")),
+        ("Entities heard: dog\n- cat\n- bird", ("dog", "cat", "bird")),
+        ("Entities: dog\ncat\n\nrain", ("dog", "cat")),
+        ("Entities: dog\nSetting: a park", ("dog",)),
+        ("Entities: dog\nA man is speaking to a small crowd of people", ("dog",)),
+        ("Entities: dog.\nA quiet room", ("dog",)),
+        ("Entities - dog, cat", ("dog", "cat")),
+        ("**Entities** – dog, cat", ("dog", "cat")),
+        ("Entities (dog, cat)", ("dog", "cat")),
+        ("Entities (dog, cat).\nDescription: loud", ("dog", "cat")),
+        ("Entities (in order)\n- dog\n- cat", ("dog", "cat")),
+        ("I hear entities - say, dogs - and entities (cats)", ()),
+        ("Entities: unknown instrument, various birds", ("unknown instrument", "various birds")),
+        ("Entities: unknown, various sounds, others", ()),
+        ("Entities: dog bark at 0:05, cat: loud", ("dog bark at 0:05", "cat")),
         ("Entities: None.", ()),
         ("Entities: N/A", ()),
         ("Entities: no clear entities", ()),
@@ -161,6 +230,14 @@ def test_entities(perception, expected):
         ".",
         "- x\n",
         "#",
+        "a. ",
+        "St. ",
+        "x\n",
+        "Entities - ",
+        "Entities (x)\n",
+        "the [ANSWER] ",
+        '{"answer":',
+        '{"answer": {',
     ],
 )
 def test_adversarial_repetition_ends(unit):
