@@ -19,8 +19,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
-from urllib.parse import urlsplit
+from typing import BinaryIO, ClassVar
 
 import numpy as np
 import pydantic
@@ -29,6 +28,7 @@ from pydantic import ConfigDict
 from operators.base import Batch
 from operators.batching import Memo
 from operators.fingerprint import execution_field
+from operators.locators import shown
 from operators.text import encodable
 
 FRAME_SECONDS = 0.025
@@ -39,6 +39,8 @@ SAMPLE_RATES = range(1000, 768_001)
 UNKNOWN_SIZE = 0x7FFFF000
 NO_AUDIO = "no_audio: the row names no clip"
 _BLOCK_VALUES = 1 << 20
+_CHUNK_BYTES = 1 << 20
+_OGG_FIRST_PAGE, _OGG_LAST_PAGE = 2, 4
 _SHORTFALL = re.compile(
     r"^\s*(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE
 )
@@ -68,17 +70,6 @@ class Clip:
     def seconds(self) -> float:
         """Duration in seconds."""
         return len(self.samples) / self.sample_rate
-
-
-def mono(samples: np.ndarray) -> np.ndarray:
-    """Any of [N], [N, C], [C, N] averaged over channels to float32 [N]; the shorter axis holds the
-    channels."""
-    values = np.asarray(samples, dtype=np.float32)
-    if values.ndim == 1:
-        return values
-    if values.ndim != 2:
-        raise ValueError(f"samples have {values.ndim} axes; one or two (time and channels) are expected")
-    return values.mean(axis=int(np.argmin(values.shape)), dtype=np.float32)
 
 
 def resample(clip: Clip, rate: int) -> Clip:
@@ -116,18 +107,10 @@ def decode(uri: str, max_seconds: float = MAX_SECONDS) -> Clip:
     """The clip at a local path or an fsspec URI (`s3://`, `file://`, `memory://` ...), mixed down to mono.
 
     Raises AudioError: missing_file, is_a_directory, permission, not_a_file, unreadable, file_too_large,
-    empty_file, not_audio, unknown_length, unsupported_rate, audio_too_long, truncated_audio, no_samples,
-    non_finite_samples, too_short.
+    empty_file, not_audio, chained_stream, unknown_length, unsupported_rate, audio_too_long,
+    truncated_audio, no_samples, non_finite_samples, too_short.
     """
     return decode_bytes(fetch(uri), shown(uri), max_seconds)
-
-
-def shown(uri: str) -> str:
-    """`uri` as it may appear in logs and tables: without user names, passwords and signed query strings."""
-    if "://" not in uri:
-        return uri
-    parts = urlsplit(uri)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def fetch(uri: str) -> bytes:
@@ -171,8 +154,22 @@ def _fetch_remote(uri: str, name: str) -> bytes:
     files, path = fsspec.core.url_to_fs(uri)
     if files.isdir(path):
         raise IsADirectoryError(name)
-    _check_size(files.size(path) or 0, name)
+    size = files.size(path)
+    if size is None:
+        # A server need not tell; then nothing but the reading itself keeps the limit.
+        with files.open(path, "rb") as file:
+            return _read_at_most(file, name)
+    _check_size(size, name)
     return files.cat_file(path)
+
+
+def _read_at_most(file: BinaryIO, name: str) -> bytes:
+    data = bytearray()
+    while chunk := file.read(_CHUNK_BYTES):
+        data += chunk
+        if len(data) > MAX_BYTES:
+            raise AudioError("file_too_large", f"{name} has more than {MAX_BYTES} bytes")
+    return bytes(data)
 
 
 def _check_size(size: int, name: str) -> None:
@@ -187,7 +184,7 @@ def decode_bytes(data: bytes, name: str, max_seconds: float = MAX_SECONDS) -> Cl
 
     if not data:
         raise AudioError("empty_file", f"{name} has no bytes")
-    _check_ogg_end(data, name)
+    _check_ogg(data, name)
     try:
         file = soundfile.SoundFile(io.BytesIO(data))
     except soundfile.LibsndfileError as error:
@@ -235,17 +232,33 @@ def _read_mono(file, name: str) -> np.ndarray:
     return np.concatenate(blocks)
 
 
-def _check_ogg_end(data: bytes, name: str) -> None:
-    """An Ogg stream ends with a whole page that is marked as the last; libsndfile reads 0 frames without
-    one."""
+def _check_ogg(data: bytes, name: str) -> None:
+    """An Ogg file holds one stream, or several side by side, and ends with a whole page marked as the last.
+
+    libsndfile reads 0 frames without that page, and only the first of streams that follow one another.
+    """
     if not data.startswith(b"OggS"):
         return
-    last = data.rfind(b"OggS")
-    segments = data[last + 26] if last + 26 < len(data) else None
-    table = data[last + 27 : last + 27 + (segments or 0)]
-    whole = segments is not None and len(table) == segments and last + 27 + segments + sum(table) <= len(data)
-    if not (whole and data[last + 5] & 4):
+    start, begun, flags, whole = 0, False, 0, False
+    while start >= 0:
+        flags, end = _ogg_page(data, start)
+        whole = end is not None and end <= len(data)
+        if flags & _OGG_FIRST_PAGE and begun:
+            detail = f"{name} holds several Ogg streams one after the other; write them as one, or as files"
+            raise AudioError("chained_stream", detail)
+        begun = begun or not flags & _OGG_FIRST_PAGE
+        start = data.find(b"OggS", end if whole else start + 4)
+    if not (whole and flags & _OGG_LAST_PAGE):
         raise AudioError("truncated_audio", f"{name} stops before the last page of its Ogg stream")
+
+
+def _ogg_page(data: bytes, start: int) -> tuple[int, int | None]:
+    """Flags of the Ogg page at `start`, and where it says it ends; None where its header is cut off."""
+    segments = data[start + 26] if start + 26 < len(data) else None
+    table = data[start + 27 : start + 27 + (segments or 0)]
+    if segments is None or len(table) < segments:
+        return 0, None
+    return data[start + 5], start + 27 + segments + sum(table)
 
 
 def _checked(clip: Clip, name: str) -> Clip:

@@ -25,6 +25,8 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from operators.locators import is_uri, shown
+
 TEXT_FORMATS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -46,19 +48,6 @@ class Row(dict):
     def place(self) -> str:
         """Where the row starts: "line 7" of a text file, "row 7" of a Parquet file, both from 1."""
         return f"{self.unit} {self.number}"
-
-
-def is_uri(path: str) -> bool:
-    """Whether `path` starts with a scheme, as in s3://bucket/key."""
-    return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path) is not None
-
-
-def shown(path: str) -> str:
-    """`path` as it may be printed: without the credentials and the query that a URI can carry."""
-    if not is_uri(path):
-        return path
-    parts = urlsplit(path)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def stem(path: str) -> str:
