@@ -5,22 +5,29 @@ A local path, or file:// URI, that leaves the audio folder once symbolic links a
 reach into this computer, and is taken as it is; https:// and http://, which can reach other services of the
 local network, need `allow_outside` unless they lie below an audio folder that is such a URI itself. Every
 other scheme is refused. Whether a clip exists shows when it is decoded.
+
+Locators are kept in results, so they carry no secrets: a URI with a user name, a password, or a signature,
+token or key in its query is refused (`audio_uri_with_credentials`); credentials are read from the environment
+instead. An audio folder has no query at all, since names are appended to it.
 """
 
 from __future__ import annotations
 
 import os
 import posixpath
+import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from operators.columns import RowError, short
-from operators.tables import is_uri, shown
+from operators.locators import has_credentials, is_uri, shown
+from operators.tables import TableError
 from operators.text import encodable
 
 _OBJECT_STORES = ("s3", "gs")
 _WEB = ("https", "http")
 _REMEDY = "benchmark.allow_outside=true accepts it"
+_ENVIRONMENT = "leave them out and set them in the environment"
 
 
 def locate(path: str, root: str, allow_outside: bool = False) -> str:
@@ -38,7 +45,7 @@ def locate(path: str, root: str, allow_outside: bool = False) -> str:
         raise
     except ValueError as error:
         # A NUL in a path, or brackets where a URI's host should be.
-        raise RowError(f"bad_audio: {short(path)} is not a path ({error})") from None
+        raise RowError(f"bad_audio: {short(shown(path))} is neither a path nor an address") from error
 
 
 def _is_remote(path: str) -> bool:
@@ -50,15 +57,27 @@ def _without_file_scheme(path: str) -> str:
 
 
 def resolved(root: str) -> str:
-    """An audio folder as `locate` wants it: a local one absolute and without links, a URI as it is."""
-    return root if _is_remote(root) else os.path.realpath(_without_file_scheme(root))
+    """An audio folder as `locate` wants it: a local one absolute and without links, a URI as it is.
+
+    Raises TableError for a URI that has a query or fragment, or credentials.
+    """
+    try:
+        remote = _is_remote(root)
+        secret = remote and has_credentials(root)
+    except ValueError:
+        raise TableError(f"audio folder {shown(root)}: this is not an address") from None
+    if secret:
+        raise TableError(f"audio folder {shown(root)}: its address holds credentials; {_ENVIRONMENT}")
+    if remote and re.search("[?#]", root):
+        raise TableError(f"audio folder {shown(root)}: its address has a query or fragment; leave it out")
+    return root if remote else os.path.realpath(_without_file_scheme(root))
 
 
 def folder_of(path: str) -> str:
-    """The folder or URI that holds the file at `path`."""
+    """The folder or URI that holds the file at `path`; credentials and query of its address are not taken."""
     if not _is_remote(path):
         return str(Path(_without_file_scheme(path)).absolute().parent)
-    parts = urlsplit(path)
+    parts = urlsplit(shown(path))
     return f"{parts.scheme}://{parts.netloc}{posixpath.dirname(parts.path)}"
 
 
@@ -87,8 +106,8 @@ def _below_uri(path: str, root: str, allow_outside: bool) -> str:
 
 def _checked_uri(uri: str, allow_outside: bool) -> str:
     parts = urlsplit(uri)
-    if "@" in parts.netloc:
-        raise RowError(f"audio_uri_with_credentials: {shown(uri)} was given with a user name or password")
+    if has_credentials(uri):
+        raise RowError(f"audio_uri_with_credentials: {shown(uri)} holds credentials; {_ENVIRONMENT}")
     if "::" in uri:
         raise RowError(f"audio_scheme_not_allowed: {shown(uri)} chains addresses with '::'")
     if parts.scheme not in (*_OBJECT_STORES, *_WEB):

@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from pydantic import ValidationError
 
 from operators.benchmarks.choices import choices_of, gold_of
-from operators.benchmarks.locations import locate
+from operators.benchmarks.locations import folder_of, locate
 from operators.benchmarks.manifest import Manifest
 from operators.columns import RowError
 from operators.schema import ITEM
@@ -539,12 +539,57 @@ def test_a_folder_reached_through_a_link_is_itself(tmp_path):
         ("s3://bucket/b.wav::file:///etc/passwd", "audio_scheme_not_allowed"),
         ("simplecache::file:///etc/passwd", "audio_scheme_not_allowed"),
         ("s3://key:secret@bucket/b.wav", "audio_uri_with_credentials"),
+        ("s3://bucket/b.wav?X-Amz-Signature=secret", "audio_uri_with_credentials"),
+        ("b.wav?sv=1&sig=secret", "audio_uri_with_credentials"),
+        ("https://key:secret@[x/b.wav", "bad_audio"),
+        ("https://key:secret@h\u2100/b.wav", "bad_audio"),
     ],
 )
 def test_rules_below_a_uri(path, reason):
     with pytest.raises(RowError, match=reason) as caught:
         locate(path, "s3://bucket/clips")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://me:hidden@host/a.wav",
+        "https://host/a.wav?X-Amz-Signature=hidden",
+        "s3://bucket/a.wav?token=hidden",
+    ],
+)
+def test_secrets_do_not_reach_the_items(tmp_path, uri):
+    row, mate = load(tmp_path, {**GOOD, "audio": uri}, {**GOOD, "id": "q2"}, allow_outside=True)
+    assert row["item_error"].startswith("audio_uri_with_credentials: ")
+    assert "in the environment" in row["item_error"]
+    assert "hidden" not in json.dumps(row)
+    assert mate["item_error"] is None
+
+
+def test_an_ordinary_query_is_part_of_the_address(tmp_path):
+    uri = "https://host/get?id=3"
+    assert load(tmp_path, {**GOOD, "audio": uri}, allow_outside=True)[0]["audio_uris"] == [uri]
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        "https://h/dir?sig=hidden",
+        "https://h/dir?hidden",
+        "https://h/dir#hidden",
+        "s3://key:hidden@bucket/dir",
+        "https://key:hidden@[x/dir",
+    ],
+)
+def test_an_audio_folder_has_neither_query_nor_credentials(tmp_path, root):
+    with pytest.raises(TableError, match="audio folder ") as caught:
+        load(tmp_path, GOOD, audio_root=root)
+    assert "hidden" not in str(caught.value)
+
+
+def test_the_folder_of_a_signed_manifest_is_taken_without_its_secret():
+    assert folder_of("https://key:hidden@host/dir/my.jsonl?sig=hidden") == "https://host/dir"
 
 
 def test_object_stores_are_deliberate_addresses(tmp_path):
