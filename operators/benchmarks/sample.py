@@ -22,6 +22,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.schema import ITEM
+from operators.tables import TableError
 
 FOLDER = Path(__file__).parents[1] / "data" / "sample"
 YARDSTICKS = ("careful", "scaffolding", "decoration")
@@ -41,11 +42,14 @@ class Sample:
     ids: tuple[str, ...] | None = None
 
     def load(self) -> pa.Table:
-        """One row per question in the ITEM schema. Raises ValueError when `ids` names an unknown item."""
+        """One row per question in the ITEM schema. Raises TableError when `ids` is empty or names an unknown
+        item."""
         records = read_records()
         known = [record["id"] for record in records]
+        if self.ids is not None and not self.ids:
+            raise TableError("benchmark.ids=[] keeps no item; leave it out for all of them")
         if unknown := sorted(set(self.ids or ()) - set(known)):
-            raise ValueError(f"benchmark.ids: no sample item is called {unknown}; there are {known}")
+            raise TableError(f"benchmark.ids: no sample item is called {unknown}; there are {known}")
         kept = [record for record in records if self.ids is None or record["id"] in self.ids]
         return pa.Table.from_pylist([self._item(record) for record in kept[: self.limit]], schema=ITEM)
 

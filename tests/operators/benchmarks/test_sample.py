@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from operators.benchmarks.sample import FOLDER, YARDSTICKS, Sample, read_records
 from operators.schema import ITEM
+from operators.tables import TableError
 
 RECORDS = read_records()
 
@@ -104,10 +105,15 @@ def test_limit_and_ids_take_a_subset_in_order():
 
 
 def test_unknown_id_and_wrong_limit_are_refused():
-    with pytest.raises(ValueError, match="no sample item is called \\['tiger'\\]"):
+    with pytest.raises(TableError, match="no sample item is called \\['tiger'\\]"):
         Sample(ids=("storm", "tiger")).load()
     with pytest.raises(ValidationError):
         Sample(limit=0)
+
+
+def test_a_benchmark_of_no_items_is_refused():
+    with pytest.raises(TableError, match=r"benchmark\.ids=\[\] keeps no item"):
+        Sample(ids=()).load()
 
 
 @pytest.fixture(scope="module")
