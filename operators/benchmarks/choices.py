@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from operators.columns import RowError, short, text_of
+from operators.columns import RowError, is_null, short, text_of
 
 _LABEL = re.compile(r"\(([A-Za-z])\)|([A-Za-z])[).:]?")
 _LABELLED = re.compile(r"(?:\(([A-Za-z])\)\s*|([A-Za-z])[).:]\s+)(\S.*)", re.DOTALL)
@@ -35,16 +35,35 @@ def choices_of(cell: Any) -> list[str]:
     return choices
 
 
-def gold_of(answer: Any, choices: Sequence[str]) -> int:
-    """Index of the choice that `answer` names by text, label, or both. Raises RowError; never guesses.
+def gold_of(answer: Any, choices: Sequence[str], text_column: bool = False) -> int:
+    """Index of the one choice that `answer` names, as `readings` takes it. Raises RowError; never guesses.
 
-    Reasons: missing_answer, bad_answer (not a text), answer_not_in_choices, ambiguous_answer.
+    Reasons: those of `readings`, and ambiguous_answer.
+    """
+    meant = sorted(readings(answer, choices, text_column))
+    if len(meant) > 1:
+        either = " or ".join(f"{short(choices[index])} (answer_index {index})" for index in meant)
+        raise RowError(f"ambiguous_answer: {short(answer)} may mean {either}; say which with answer_index")
+    return meant[0]
+
+
+def readings(answer: Any, choices: Sequence[str], text_column: bool = False) -> set[int]:
+    """Indices of the choices that `answer` may name, by text, label, or both; at least one.
+
+    A number that is the text of one choice may also count the choices from 0, as `answer_index` does: then it
+    has both readings. In a column that holds texts (`text_column`) digits written as text are texts. A number
+    that is the text of no choice is never taken for an index.
+
+    Raises RowError: missing_answer, bad_answer (not a text), answer_not_in_choices.
     """
     text = text_of(answer, "answer").strip()
     if not text:
         raise RowError("missing_answer: the row has no answer")
     if text in choices:
-        return list(choices).index(text)
+        counted = (
+            {int(text)} if is_digits(answer) and not (text_column and isinstance(answer, str)) else set()
+        )
+        return {list(choices).index(text)} | (counted & set(range(len(choices))))
     folded = [_fold(choice) for choice in choices]
     meant = _where(text, folded)
     if label := _LABEL.fullmatch(text):
@@ -52,11 +71,16 @@ def gold_of(answer: Any, choices: Sequence[str]) -> int:
         meant |= _where(letter, folded) | ({_position(letter)} & set(range(len(choices))))
     elif labelled := _LABELLED.fullmatch(text):
         meant |= _where(labelled[3], folded) & {_position(labelled[1] or labelled[2])}
-    if len(meant) > 1:
-        raise RowError(f"ambiguous_answer: {short(text)} is a label and another choice; use answer_index")
     if not meant:
-        raise RowError(f"answer_not_in_choices: {short(text)} is none of {short(list(choices))}")
-    return meant.pop()
+        hint = "; an index from 0 stands in the column answer_index" if is_digits(answer) else ""
+        raise RowError(f"answer_not_in_choices: {short(text)} is none of {short(list(choices))}{hint}")
+    return meant
+
+
+def is_digits(answer: Any) -> bool:
+    """Whether a cell is a whole number from 0, or digits that spell one."""
+    digits = "" if is_null(answer) or isinstance(answer, bool) else text_of(answer, "answer").strip()
+    return digits.isascii() and digits.isdigit() and len(digits) < 10
 
 
 def spelled_list(cell: Any) -> Any:

@@ -11,8 +11,10 @@ Columns (COLUMNS lists the other accepted names; columns that play no part are i
   "(A)", "B." that stand before every choice, in order, are taken off.
 - `answer`: the text of a choice, compared without case and outer space, with or without its label
   ("(B) cat"); or a label alone ("B", "(B)"). A label that is also the text of another choice is refused
-  unless it is that text to the letter. `answer_index` counts from 0, in place of `answer` or beside it, where
-  both must agree.
+  unless it is that text to the letter. A number is a text too, never an index; but 2 for the choices "1", "2",
+  "3" could be either (index 2 is "3") and is refused (`ambiguous_answer`). Digits in quotes are texts where the
+  column holds anything but digits; a CSV file puts all in quotes. `answer_index` counts from 0, in place of
+  `answer` or beside it, where it settles what `answer` leaves open and must agree with the rest.
 - `audio`: a path relative to `audio_root`, an absolute path, a URI, or several of these as a list or
   "a.wav | b.wav" (a path that holds "|" goes into a list). operators.benchmarks.locations says where they
   may lie.
@@ -31,7 +33,7 @@ import pyarrow as pa
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from operators.benchmarks.choices import choices_of, gold_of, spelled_list
+from operators.benchmarks.choices import choices_of, gold_of, is_digits, readings, spelled_list
 from operators.benchmarks.locations import folder_of, locate, resolved
 from operators.columns import (
     RowError,
@@ -112,7 +114,8 @@ class Manifest:
                 example = f"No audio? benchmark.require_audio=false scores everything but M1.\n{EXAMPLE}"
             raise missing_columns(file, rows, COLUMNS, missing, "benchmark.columns", example)
         root = resolved(self.audio_root or folder_of(self.path))
-        reader = _Reader(self, self.name or stem(self.path), root, parts, choice_columns)
+        text_answers = any(_is_word(row.get(parts.get("answer", ""))) for row in rows)
+        reader = _Reader(self, self.name or stem(self.path), root, parts, choice_columns, text_answers)
         items, n_repeats = _settle_ids([reader.item(row) for row in rows])
         repeats = f"{file}: {n_repeats} rows repeat an earlier row and count once"
         schema = ITEM.with_metadata({"notes": json.dumps([repeats] if n_repeats else [])})
@@ -138,6 +141,7 @@ class _Reader:
     root: str
     parts: Mapping[str, str]
     choice_columns: Sequence[str]
+    text_answers: bool
 
     def item(self, row: Row) -> dict[str, Any]:
         """The item of one row, with its `place`. A bad row keeps what could be read of it."""
@@ -179,11 +183,11 @@ class _Reader:
     def _gold(self, row: Row, choices: Sequence[str]) -> int:
         index, answer = self._cell(row, "answer_index"), self._cell(row, "answer")
         if index in (None, ""):
-            return gold_of(answer, choices)
+            return gold_of(answer, choices, self.text_answers)
         number = number_of(index, "answer_index")
         if number >= len(choices):
             raise RowError(f"answer_not_in_choices: answer_index {number} (from 0) of {len(choices)}")
-        if answer not in (None, "") and gold_of(answer, choices) != number:
+        if answer not in (None, "") and number not in readings(answer, choices, self.text_answers):
             raise RowError(f"ambiguous_answer: {short(answer)} is not the choice of answer_index {number}")
         return number
 
@@ -198,6 +202,10 @@ class _Reader:
         if not all(path.strip() for path in paths):
             raise RowError(f"no_audio: a path is empty in {short(cell)}")
         return [locate(path.strip(), self.root, self.config.allow_outside) for path in paths]
+
+
+def _is_word(cell: Any) -> bool:
+    return isinstance(cell, str) and bool(cell.strip()) and not is_digits(cell)
 
 
 def _settle_ids(items: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], int]:

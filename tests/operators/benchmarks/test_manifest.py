@@ -330,8 +330,42 @@ def test_letters_that_are_no_labels_stay(choices):
 
 def test_numbers_are_choices_too():
     assert choices_of([1, 2.5, "x"]) == ["1", "2.5", "x"]
-    assert gold_of(1, ["1", "2"]) == 0
+    assert gold_of(0, ["0", "1"]) == 0
     assert gold_of(2.0, ["1", "2"]) == 1
+
+
+@pytest.mark.parametrize("label", [2, 2.0, "2", " 2 "])
+def test_a_number_that_is_a_text_and_another_index_is_not_guessed(tmp_path, label):
+    row = {**GOOD, "choices": ["1", "2", "3", "4"], "answer": label}
+    error = load(tmp_path, row)[0]["item_error"]
+    assert error.startswith("ambiguous_answer: ")
+    assert "'2' (answer_index 1) or '3' (answer_index 2); say which with answer_index" in error
+    assert [load(tmp_path, {**row, "answer_index": i})[0]["gold_index"] for i in range(4)] == [
+        None,
+        1,
+        2,
+        None,
+    ]
+    # Both readings agree on 2 here, and 4 counts no choice.
+    assert load(tmp_path, {**row, "choices": ["0", "1", "2", "3"]})[0]["gold_index"] == 2
+    assert load(tmp_path, {**row, "answer": 4})[0]["gold_index"] == 3
+
+
+def test_digits_are_texts_in_a_column_of_texts(tmp_path):
+    row = {**GOOD, "choices": ["1", "2", "3", "4"], "answer": "2"}
+    rows = load(tmp_path, row, {**GOOD, "id": "q2"})
+    assert [item["gold_index"] for item in rows] == [1, 1]
+    rows = load(tmp_path, {**row, "answer": 2}, {**GOOD, "id": "q2"})
+    assert rows[0]["item_error"].startswith("ambiguous_answer"), "a bare number among texts stays open"
+    path = tmp_path / "my.csv"
+    path.write_text("id,question,choices,answer,audio\nq1,How many?,1|2|3|4,2,a.wav\n")
+    assert Manifest(str(path)).load()["item_error"][0].as_py().startswith("ambiguous_answer")
+
+
+def test_answer_index_settles_a_label_that_is_also_a_text(tmp_path):
+    row = {**GOOD, "choices": ["B", "A"], "answer": "a"}
+    assert load(tmp_path, row)[0]["item_error"].startswith("ambiguous_answer")
+    assert load(tmp_path, {**row, "answer_index": 1})[0]["gold_index"] == 1
 
 
 def test_nothing_in_a_cell_is_executed(tmp_path):
