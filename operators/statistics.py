@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -54,14 +55,29 @@ def wald_interval(k: int, n: int, z: float = 1.96) -> tuple[float, float]:
 
 
 def wilson_interval(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson score interval of k / n (scipy's, uncorrected), inside [0, 1]; (nan, nan) where n is 0."""
+    """Wilson score interval of k / n (uncorrected), inside [0, 1]; (nan, nan) where n is 0."""
     _check_counts(k, n)
+    return wilson_interval_of_mean(k / n if n else math.nan, n, level)
+
+
+def wilson_interval_of_mean(mean: float, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson score interval around the `mean` of n independent values in [0, 1]; (nan, nan) where n is 0.
+
+    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), for values of 0 and 1 the interval of a
+    proportion. Values between them vary less: the variance of one in [0, 1] with mean p is at most p (1 - p).
+    So for shares (how many of an item's trials were right) the interval errs on the wide side, however closely
+    the trials of an item depend on one another. Raises ValueError for a mean outside [0, 1].
+    """
     if n == 0:
         return math.nan, math.nan
-    from scipy.stats import binomtest
-
-    interval = binomtest(int(k), int(n)).proportion_ci(level, method="wilson")
-    return float(interval.low), float(interval.high)
+    if not 0 <= mean <= 1:
+        raise ValueError(f"the mean of values in [0, 1] lies in [0, 1], got {mean}")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    centre = mean + z * z / (2 * n)
+    half = z * math.sqrt(mean * (1 - mean) / n + (z / (2 * n)) ** 2)
+    low, high = ((centre + side * half) / (1 + z * z / n) for side in (-1, 1))
+    # What rounding would leave of 0 and 1 at the ends.
+    return (low if mean > 0 else 0.0), (high if mean < 1 else 1.0)
 
 
 def paired_bootstrap(

@@ -31,6 +31,7 @@ from operators.statistics import (
     pearson_matrix,
     wald_interval,
     wilson_interval,
+    wilson_interval_of_mean,
 )
 
 # ARIA-Rubrics Table 1, columns M1..M6 and ARIA: MMAR, then MMAU-mini; the models in the order of the paper.
@@ -124,6 +125,27 @@ def test_wilson_agrees_with_statsmodels() -> None:
         assert wilson_interval(k, n, 0.9) == pytest.approx(
             proportion.proportion_confint(k, n, alpha=0.1, method="wilson"), abs=1e-12
         )
+
+
+def test_wilson_agrees_with_scipy() -> None:
+    from scipy.stats import binomtest
+
+    for k, n in [(0, 1), (1, 1), (0, 3), (2, 8), (443, 1000), (7, 7), (1, 100_000)]:
+        expected = binomtest(k, n).proportion_ci(0.95, method="wilson")
+        assert wilson_interval(k, n) == pytest.approx((expected.low, expected.high), abs=1e-14)
+
+
+def test_wilson_of_a_mean_covers_shares_that_vary_little() -> None:
+    assert wilson_interval_of_mean(0.25, 8) == wilson_interval(2, 8)
+    rng = np.random.default_rng(0)
+    # Shares of right trials among 10, per item drawn from Beta(2, 2): mean 0.5.
+    shares = rng.binomial(10, rng.beta(2, 2, size=(2000, 20))) / 10
+    bounds = np.array([wilson_interval_of_mean(mean, 20) for mean in shares.mean(axis=1)])
+    assert ((bounds[:, 0] <= 0.5) & (bounds[:, 1] >= 0.5)).mean() >= 0.95
+    assert all(math.isnan(bound) for bound in wilson_interval_of_mean(math.nan, 0))
+    for wrong in (-0.1, 1.1, math.nan):
+        with pytest.raises(ValueError, match=r"lies in \[0, 1\]"):
+            wilson_interval_of_mean(wrong, 5)
 
 
 @pytest.mark.parametrize("interval", [wald_interval, wilson_interval])
