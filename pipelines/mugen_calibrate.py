@@ -10,7 +10,6 @@ A row per response: {"question": "...", "n_options": 5, "response": "I would say
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from typing import Any
 
@@ -36,7 +35,7 @@ def main(config: DictConfig) -> None:
     try:
         found = reader.read(asked)
     except JudgeError as error:
-        sys.exit(f"error: reader: {error}")
+        raise ConfigError(f"reader: {error}") from error
     report(
         [extraction.index for extraction in found], [extraction.reason for extraction in found], asked, human
     )

@@ -9,7 +9,7 @@ python -m pipelines.mugen_eval 'n_candidates=[2,3,4,5]'                         
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from operators.mugen.votes import vote
 from operators.store import Store
 from operators.weights import require
 from pipelines import mugen_plan, plan
-from pipelines.config import MugenEval, build, entry, plain
+from pipelines.config import Cluster, MugenEval, build, entry, plain
 from pipelines.execution import session
 from pipelines.mugen_phases import fan_out, generate_trials, read_options, refuse_unheard, usable
 from pipelines.mugen_record import counts_of_audio, show_sweep, write_run
@@ -45,7 +45,9 @@ def main(config: DictConfig) -> None:
     hydra = HydraConfig.get()
     chosen = hydra.runtime.choices
     if hydra.mode != RunMode.MULTIRUN:
-        folder = Path(config.out) if config.out else free_folder(f"{chosen['benchmark']}-{chosen['model']}")
+        named = f"{chosen['benchmark']}-{chosen['model']}"
+        # A free folder is made at once, and a dry run leaves nothing behind.
+        folder = Path(config.out or "runs") if config.out or config.dry_run else free_folder(named)
         evaluate(config, folder, chosen["model"])
         return
     together = Path(config.out or hydra.sweep.dir)
@@ -56,57 +58,67 @@ def main(config: DictConfig) -> None:
 def evaluate(config: DictConfig, folder: Path, name: str) -> None:
     """One run: results of `config` into `folder`, a generating model under `name`. SystemExit where it failed."""
     settings: MugenEval = plain(config)
-    benchmark, reader = build(settings.benchmark, "benchmark"), build(settings.reader, "reader")
-    model = build(settings.model, "model")
-    strategies = mugen_plan.read_strategies(settings)
-    voting = model if isinstance(model, Recorded) else mugen_plan.voting_model(model, settings.voting)
-    sets = mugen_plan.sets_of(strategies, settings.n_trials, voting != model)
-    counts = mugen_plan.candidate_counts(settings.n_candidates)
-    items = mugen_plan.load_items(benchmark)
-    mugen_plan.check_clips(model, items, counts)
-    mugen_plan.warn_of_greedy_votes(model, voting, sets)
+    planned, reader = mugen_plan.read_plan(settings), build(settings.reader, "reader")
     if settings.dry_run:
-        planned = mugen_plan.stages(settings, model, voting, items, sets, counts)
-        plan.show(planned, settings.cluster, settings.store.root, Console())
+        chain = mugen_plan.stages(planned, settings.cluster)
+        plan.show(chain, settings.cluster, settings.store.root, Console())
         return
 
     store, journal = Store(settings.store.root), Journal()
-    if isinstance(model, Recorded):
-        clips = items
-        found = read_trials(model, items, sets, counts, settings.seed)
-        for note in found.notes:
-            print(f"note: {note}", file=sys.stderr)
-        said = found.rows
+    if isinstance(planned.model, Recorded):
+        clips, said = planned.items, recorded(planned)
     else:
-        require(model)
-        said = []
+        require(planned.model)
         with session(settings.cluster):
-            clips = refuse_unheard(probe_audio(items, settings.cluster, journal))
-            for stage, spec, drawn in mugen_plan.by_model(model, voting, sets):
-                rows = fan_out(usable(clips), drawn, counts, settings.seed)
-                said += generate_trials(rows, stage, name, spec, store, settings.cluster, journal)
+            clips, said = generated(planned, name, store, settings.cluster, journal)
     with journal.phase("read"):
         trials = read_options(said, reader, clips, store)
     with journal.phase("vote"):
         refused = clips.filter(pc.is_valid(clips["item_error"])).to_pylist()
-        votes = vote(trials, refused, strategies, voting != model)
+        votes = vote(trials, refused, planned.strategies, planned.separate_voting)
         tables = {
             "summary": summarise(votes, settings.n_resamples), "scaling": scaling(votes), "curve": curve(trials),
             "positions": positions(trials), "agreement": agreement(trials),
         }  # fmt: skip
 
-    specs = {"audio": ProbeAudio(), "generate": model, "generate_voting": voting, "read": reader}
-    counted = {"audio": counts_of_audio(items, trials, journal), "refused": _errors(refused)}
-    write_run(folder, {"trials": trials, "votes": votes, **tables}, config, specs, journal, counted)
+    specs = {
+        "audio": ProbeAudio(),
+        "generate": planned.model,
+        "generate_voting": planned.voting,
+        "read": reader,
+    }
+    errors = {item["item_id"]: item["item_error"] for item in refused}
+    notes = {"audio": counts_of_audio(planned.items, trials, journal), "refused": errors}
+    write_run(folder, {"trials": trials, "votes": votes, **tables}, config, specs, journal, notes)
     show(**tables)
-    for item in refused:
-        print(f"note: {item['item_id']}: {item['item_error']}", file=sys.stderr)
+    tell(f"{item_id}: {error}" for item_id, error in errors.items())
     print(f"tables in {folder}")
     stop_if_failing(settings.max_failure_rate, journal, votes)
 
 
-def _errors(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    return {item["item_id"]: item["item_error"] for item in items}
+def recorded(planned: mugen_plan.MugenPlan) -> list[dict[str, Any]]:
+    """The trials of a file, as they were presented and answered."""
+    found = read_trials(planned.model, planned.items, planned.sets, planned.counts, planned.seed)
+    tell(found.notes)
+    return found.rows
+
+
+def generated(
+    planned: mugen_plan.MugenPlan, name: str, store: Store, cluster: Cluster, journal: Journal
+) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """The items with their decoded clips, and every trial with what the model said."""
+    clips = refuse_unheard(probe_audio(planned.items, cluster, journal))
+    said: list[dict[str, Any]] = []
+    for stage, spec, drawn in mugen_plan.by_model(planned):
+        rows = fan_out(usable(clips), drawn, planned.counts, planned.seed)
+        said += generate_trials(rows, stage, name, spec, store, cluster, journal)
+    return clips, said
+
+
+def tell(notes: Iterable[str]) -> None:
+    """What the user should hear, beside the tables."""
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
 
 
 def stop_if_failing(limit: float, journal: Journal, votes: pa.Table) -> None:

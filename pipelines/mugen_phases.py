@@ -6,7 +6,7 @@ Fan-out comes before generation and a fanned-out row carries no audio: clips are
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from pipelines.config import Cluster, ConfigError
 from pipelines.phases import Journal
 
 NOT_ONE = -1.0  # the stored reading of a response that does not select exactly one option
+READ_AT_ONCE = 256  # responses between two writes of a judge's verdicts: what an interruption costs
 
 
 def refuse_unheard(clips: pa.Table) -> pa.Table:
@@ -136,23 +137,31 @@ def _read(asked: Sequence[Asked], reader: Any, store: Store) -> list[Extraction]
     shelf = store.scores("mugen_option", reader)
     columns = [np.array(column, dtype=object) for column in zip(*asked, strict=True)]
     keys = row_keys(reader, dict(zip(reader.reads, columns, strict=True))) if asked else []
-    stored = {entry["key"]: entry for entry in shelf.find(keys).to_pylist()}
-    missing = [number for number, key in enumerate(keys) if key not in stored]
-    try:
-        fresh = dict(zip(missing, reader.read([asked[number] for number in missing]), strict=True))
-    except JudgeError as error:
-        raise ConfigError(f"reader: {error}") from error
-    _keep(shelf, [(keys[number], reading) for number, reading in fresh.items()])
-    return [fresh[n] if n in fresh else _stored(stored[key]) for n, key in enumerate(keys)]
+    known = {entry["key"]: _stored(entry) for entry in shelf.find(keys).to_pylist()}
+    missing = [(key, one) for key, one in zip(keys, asked, strict=True) if key not in known]
+    for start in range(0, len(missing), READ_AT_ONCE):
+        some = missing[start : start + READ_AT_ONCE]
+        try:
+            fresh = reader.read([one for _, one in some])
+        except JudgeError as error:
+            raise ConfigError(f"reader: {error}") from error
+        readings = {key: reading for (key, _), reading in zip(some, fresh, strict=True)}
+        _keep(shelf, readings)
+        known |= readings
+    return [known[key] for key in keys]
 
 
-def _keep(shelf: Shelf, readings: Iterable[tuple[str, Extraction]]) -> None:
+def _keep(shelf: Shelf, readings: Mapping[str, Extraction]) -> None:
     """Store what the judge decided; a reply that could not be parsed is asked again by the next run."""
     good = [
-        {"key": key, "value": NOT_ONE if found.index is None else float(found.index), "details": json.dumps([found.stage, found.reason])}
-        for key, found in readings
+        {
+            "key": key,
+            "value": NOT_ONE if found.index is None else float(found.index),
+            "details": json.dumps([found.stage, found.reason]),
+        }
+        for key, found in readings.items()
         if found.reason != "judge_unparsed"
-    ]  # fmt: skip
+    ]
     shelf.append(pa.Table.from_pylist(good, schema=shelf.schema))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -13,9 +13,43 @@ from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
 from operators.lalms.recorded import Recorded
 from operators.mugen.presentation import GenerationSet, Strategy, generation_set, scalable
-from pipelines.config import ConfigError, MugenEval, build
+from pipelines.config import Cluster, ConfigError, MugenEval, build
 from pipelines.execution import resources
 from pipelines.mugen_phases import fan_out, usable
+
+
+class MugenPlan(NamedTuple):
+    """What a run asks: which items, of which model, in which generations.
+
+    voting: the model with the settings of the votes, often `model` itself. sets: each with its number of trials.
+    counts: numbers of candidates, None for all.
+    """
+
+    items: pa.Table
+    model: Any
+    voting: Any
+    strategies: dict[str, Strategy]
+    sets: dict[GenerationSet, int]
+    counts: list[int | None]
+    seed: int
+
+    @property
+    def separate_voting(self) -> bool:
+        """Whether votes are generations of their own."""
+        return self.voting != self.model
+
+
+def read_plan(settings: MugenEval) -> MugenPlan:
+    """The plan that a configuration stands for. Raises ConfigError, or TableError, for one that cannot run."""
+    benchmark, model = build(settings.benchmark, "benchmark"), build(settings.model, "model")
+    strategies = read_strategies(settings)
+    voting = model if isinstance(model, Recorded) else voting_model(model, settings.voting)
+    sets = sets_of(strategies, settings.n_trials, voting != model)
+    counts = candidate_counts(settings.n_candidates)
+    items = load_items(benchmark)
+    check_clips(model, items, counts)
+    warn_of_greedy_votes(voting, sets)
+    return MugenPlan(items, model, voting, strategies, sets, counts, settings.seed)
 
 
 def read_strategies(settings: MugenEval) -> dict[str, Strategy]:
@@ -70,13 +104,14 @@ def voting_model(model: Spec, settings: Mapping[str, float | None]) -> Spec:
     return dataclasses.replace(model, **given) if given else model
 
 
-def by_model(
-    model: Any, voting: Any, sets: Mapping[GenerationSet, int]
-) -> Iterable[tuple[str, Any, dict[GenerationSet, int]]]:
+def by_model(planned: MugenPlan) -> Iterable[tuple[str, Any, dict[GenerationSet, int]]]:
     """(stage name, Spec, its sets): sets of one Spec are generated together, so that weights load once and each clip
     is encoded once for all of them."""
-    for stage, spec, is_voting in (("generate", model, False), ("generate_voting", voting, True)):
-        if drawn := {one: n for one, n in sets.items() if one.voting == is_voting}:
+    for stage, spec, is_voting in (
+        ("generate", planned.model, False),
+        ("generate_voting", planned.voting, True),
+    ):
+        if drawn := {one: n for one, n in planned.sets.items() if one.voting == is_voting}:
             yield stage, spec, drawn
 
 
@@ -101,7 +136,7 @@ def _needs(items: pa.Table, counts: Sequence[int | None]) -> Iterable[tuple[int,
                 yield len(item["audio_uris"]) if n is None else item["n_reference"] + n, item
 
 
-def warn_of_greedy_votes(model: Any, voting: Any, sets: Mapping[GenerationSet, int]) -> None:
+def warn_of_greedy_votes(voting: Any, sets: Mapping[GenerationSet, int]) -> None:
     """Ten greedy answers to one presentation are one answer: say so, since only the user knows whether it was meant."""
     greedy = getattr(voting, "temperature", None) == 0
     if greedy and any(n > 1 and not drawn.permute for drawn, n in sets.items()):
@@ -112,22 +147,15 @@ def warn_of_greedy_votes(model: Any, voting: Any, sets: Mapping[GenerationSet, i
         )
 
 
-def stages(
-    settings: MugenEval,
-    model: Any,
-    voting: Any,
-    items: pa.Table,
-    sets: Mapping[GenerationSet, int],
-    counts: Sequence,
-) -> list[tuple[Stage, int]]:
-    """The stages of this run with the rows each would look at."""
-    if isinstance(model, Recorded):
+def stages(planned: MugenPlan, cluster: Cluster) -> list[tuple[Stage, int]]:
+    """The stages of this run with the rows each would look at; none for recorded answers, which need no Ray."""
+    if isinstance(planned.model, Recorded):
         return []
-    cluster, kept = settings.cluster, usable(items)
+    kept = usable(planned.items)
     chain: list[tuple[Stage, int]] = [
-        (Stage("audio", ProbeAudio(), resources(cluster.audio)), items.num_rows)
+        (Stage("audio", ProbeAudio(), resources(cluster.audio)), planned.items.num_rows)
     ]
-    for stage, spec, drawn in by_model(model, voting, sets):
-        rows = fan_out(kept, drawn, counts, settings.seed).num_rows
+    for stage, spec, drawn in by_model(planned):
+        rows = fan_out(kept, drawn, planned.counts, planned.seed).num_rows
         chain.append((Stage(stage, spec, resources(cluster.generate)), rows))
     return chain

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from omegaconf import DictConfig
 
@@ -19,6 +20,8 @@ from operators.mugen.votes import tokens
 from pipelines.phases import Journal
 from pipelines.record import write_record
 
+CELL = ["model", "benchmark", "n_candidates", "strategy"]  # one cell of Table 3 or Figure 3
+
 
 def counts_of_audio(items: pa.Table, trials: pa.Table, journal: Journal) -> dict[str, Any]:
     """How much audio work the trials cost.
@@ -26,30 +29,23 @@ def counts_of_audio(items: pa.Table, trials: pa.Table, journal: Journal) -> dict
     clips_named: over all items; clips_distinct: different locators among them; clips_decoded: by the audio phase, each
     once whatever the number of trials (0 for recorded answers, which need no audio); clips_presented: over all
     generations; clips_per_prompt: how many generations were given 5, 6 ... clips; encoder_calls: what the usage of
-    all generations adds up to, the stored ones included, null where a model does not tell.
+    all generations adds up to, the stored ones included, and cache_hits: presented clips that needed no call; both
+    null where a model does not tell.
     """
-    kept = [
-        uris
-        for uris, error in zip(items["audio_uris"].to_pylist(), items["item_error"].to_pylist(), strict=True)
-        if not error
-    ]
-    distinct = len({uri for uris in kept for uri in uris})
-    given = [
-        len(order) + fixed
-        for order, fixed in zip(
-            trials["audio_order"].to_pylist(), trials["n_reference"].to_pylist(), strict=True
-        )
-    ]
+    usable = items.filter(pc.is_null(items["item_error"]))
+    named = [uri for uris in usable["audio_uris"].to_pylist() for uri in uris]
+    fixed = trials["n_reference"].to_pylist()
+    given = [len(order) + n for order, n in zip(trials["audio_order"].to_pylist(), fixed, strict=True)]
+    calls = tokens(trials.select(["usage"]).to_pylist(), "encoder_calls") if given else None
     generated = [tally for name, tally in journal.stages.items() if name != "audio"]
     return {
-        "clips_named": sum(map(len, kept)),
-        "clips_distinct": distinct,
-        "clips_decoded": distinct if "audio" in journal.stages else 0,
+        "clips_named": len(named),
+        "clips_distinct": len(set(named)),
+        "clips_decoded": len(set(named)) if "audio" in journal.stages else 0,
         "clips_presented": sum(given),
         "clips_per_prompt": {str(n): count for n, count in sorted(Counter(given).items())},
-        "encoder_calls": tokens(trials.select(["usage"]).to_pylist(), "encoder_calls")
-        if trials.num_rows
-        else None,
+        "encoder_calls": calls,
+        "cache_hits": None if calls is None else sum(given) - calls,
         "generations_computed": sum(tally.computed for tally in generated),
         "generations_from_store": sum(tally.from_store for tally in generated),
     }
@@ -73,14 +69,12 @@ def write_run(
 def show_sweep(folder: Path) -> None:
     """The joint tables of all finished jobs under `folder`: Table 3 or Figure 3 from runs of one cell each."""
     parts = [pq.read_table(path) for path in sorted(folder.glob("*/votes.parquet"))]
-    cells = [set(zip(*(part[name].to_pylist() for name in ("model", "benchmark", "n_candidates", "strategy")), strict=True)) for part in parts]  # fmt: skip
     if len(parts) < 2:
         return
-    if sum(map(len, cells)) > len(set().union(*cells)):
-        print(
-            f"note: jobs under {folder} repeat a model and strategy, so they have no joint table",
-            file=sys.stderr,
-        )
+    runs = [set(map(tuple, map(dict.values, part.select(CELL).to_pylist()))) for part in parts]
+    if sum(map(len, runs)) > len(set().union(*runs)):
+        told = "repeat a model and strategy, so they have no joint table"
+        print(f"note: jobs under {folder} {told}", file=sys.stderr)
         return
     votes = pa.concat_tables(parts)
     summary, scaled = summarise(votes), scaling(votes)

@@ -56,7 +56,6 @@ _NOUN = (
     r"|audios?|clips?|numbers?|options?|candidates?|choices?|recordings?|samples?|tracks?|files?|segments?|excerpts?|sounds?"
 )
 _CARDINAL = rf"(?:\d{{1,3}}(?![\d.,:]*\d|\s?(?:%|s\b|sec|seconds?\b|ms\b|hz\b|khz\b|db\b))|(?:{'|'.join(_CARDINALS)})\b)"
-_PLACE = rf"(?:{_CARDINAL}|[A-L](?![\w']))"
 _MARKS = r"[\s\"'*_`(\[<:]{0,4}"
 _HASH = r"(?:(?:number|no\.?|nr\.?|#|№)\s{0,2})?"
 _JOINT = r"\s{0,2}(?:,|&|/|-|and\b|or\b|,\s{0,2}(?:and|or)\b)\s{0,2}"

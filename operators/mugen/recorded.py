@@ -60,44 +60,27 @@ def read_trials(
     Every expected trial has a row; one without a response says why. A file with fewer trials than expected everywhere
     lowers the expectation, with a note. Raises TableError when the file cannot be used.
     """
-    if recorded.path is None:
-        raise TableError(f"name the file with the responses: model.path=my_trials.jsonl\n{EXAMPLE}")
-    rows, file = read_rows(recorded.path, keep_broken=True), shown(recorded.path)
-    given = {part: name for part, name in recorded.columns.items() if name}
-    parts = find_columns(file, rows, COLUMNS, given, "model.columns")
-    if missing := [part for part in ("id", "response") if part not in parts]:
-        raise missing_columns(file, rows, COLUMNS, missing, "model.columns", EXAMPLE)
-    reader = _Reader(parts, _only(file, parts, "prompt", {s.prompt for s in sets}),
-                     _only(file, parts, "audio_order", {s.permute for s in sets}), recorded.name or stem(recorded.path))  # fmt: skip
-    usable = {item["item_id"]: item for item in items.to_pylist() if item["item_error"] is None}
+    said, problems = _entries(recorded, sets)
+    file, ids = shown(recorded.path), {key.item_id for key in said}
     known = set(items["item_id"].to_pylist())
-    said, problems = reader.entries(rows)
-    if not known & {key.item_id for key in said}:
-        raise TableError(
-            f"{file}: none of its ids is in the benchmark; ids are the items' ids ({_few(problems)})"
-        )
+    if not known & ids:
+        told = _few(problems) or "no rows"
+        raise TableError(f"{file}: none of its ids is in the benchmark; ids are the items' ids ({told})")
     notes = [f"{file}: {len(problems)} rows cannot be used: {_few(problems)}"] if problems else []
-    unknown = {key.item_id for key in said} - known
-    notes += (
-        [f"{file}: {len(unknown)} ids are not in the benchmark: {_few(sorted(unknown))}"] if unknown else []
-    )
-    found: list[dict[str, Any]] = []
+    if unknown := sorted(ids - known):
+        notes.append(f"{file}: {len(unknown)} ids are not in the benchmark: {_few(unknown)}")
+    usable = [item for item in items.to_pylist() if item["item_error"] is None]
+    rows, given = [], _trials_given(said)
     for model in dict.fromkeys(key.model for key in said):
-        for drawn, n_trials in sets.items():
-            had = [
-                k.trial
-                for k in said
-                if (k.model, k.prompt, k.permute) == (model, drawn.prompt, drawn.permute)
-            ]
-            if not had:
-                raise TableError(
-                    f"{file}: {model} has no responses for {drawn.name}; ask only for strategies it has"
-                )
-            expected = min(n_trials, max(had) + 1)
-            if expected < n_trials:
-                notes.append(f"{file}: {model} has {expected} trials of {n_trials} for {drawn.name}")
-            found += _rows(model, drawn, expected, usable, said, counts, seed)
-    return RecordedTrials(found, notes)
+        for drawn, wanted in sets.items():
+            n_trials = min(wanted, given.get((model, drawn.prompt, drawn.permute), 0))
+            if not n_trials:
+                told = f"{model} has no responses for {drawn.name}; ask only for strategies it has"
+                raise TableError(f"{file}: {told}")
+            if n_trials < wanted:
+                notes.append(f"{file}: {model} has {n_trials} trials of {wanted} for {drawn.name}")
+            rows += _rows(model, drawn, n_trials, usable, said, counts, seed)
+    return RecordedTrials(rows, notes)
 
 
 class _Key(NamedTuple):
@@ -107,6 +90,31 @@ class _Key(NamedTuple):
     permute: bool
     n_candidates: int | None
     trial: int
+
+
+def _entries(
+    recorded: Recorded, sets: Iterable[GenerationSet]
+) -> tuple[dict[_Key, dict[str, Any]], list[str]]:
+    """What the file says under each key, and what is wrong with the rows that have none."""
+    if recorded.path is None:
+        raise TableError(f"name the file with the responses: model.path=my_trials.jsonl\n{EXAMPLE}")
+    rows, file = read_rows(recorded.path, keep_broken=True), shown(recorded.path)
+    given = {part: name for part, name in recorded.columns.items() if name}
+    parts = find_columns(file, rows, COLUMNS, given, "model.columns")
+    if missing := [part for part in ("id", "response") if part not in parts]:
+        raise missing_columns(file, rows, COLUMNS, missing, "model.columns", EXAMPLE)
+    prompt = _only(file, parts, "prompt", {drawn.prompt for drawn in sets})
+    permute = _only(file, parts, "audio_order", {drawn.permute for drawn in sets})
+    return _Reader(parts, prompt, permute, recorded.name or stem(recorded.path)).entries(rows)
+
+
+def _trials_given(said: Iterable[_Key]) -> dict[tuple[str, str, bool], int]:
+    """Per model, prompt and kind of order one more than the highest trial number: gaps before it are missing trials."""
+    found: dict[tuple[str, str, bool], int] = {}
+    for key in said:
+        kind = (key.model, key.prompt, key.permute)
+        found[kind] = max(found.get(kind, 0), key.trial + 1)
+    return found
 
 
 class _Reader(NamedTuple):
@@ -147,16 +155,10 @@ class _Reader(NamedTuple):
             None if _blank(n) else number_of(n, "n_candidates"),
             0 if _blank(trial) else number_of(trial, "trial"),
         )
-        response = cells["response"]
-        wrong = (
-            None
-            if is_null(response) or isinstance(response, str)
-            else f"bad_response_type: {short(response)}"
-        )
+        response, error = _response(cells["response"])
         return key, {
-            "response": encodable(response) if isinstance(response, str) else None,
-            "error": wrong
-            or (None if isinstance(response, str) else "no_recorded_response: the response is null"),
+            "response": response,
+            "error": error,
             "order": order,
             "finish_reason": text_of(cells.get("finish_reason"), "finish_reason") or None,
             "usage": _usage(cells.get("usage")),
@@ -184,6 +186,15 @@ def _only(file: str, parts: Mapping[str, str], part: str, values: set) -> Any:
     return next(iter(values))
 
 
+def _response(cell: Any) -> tuple[str | None, str | None]:
+    """The text of a response, or None and why there is none."""
+    if isinstance(cell, str):
+        return encodable(cell), None
+    if is_null(cell):
+        return None, "no_recorded_response: the response is null"
+    return None, f"bad_response_type: {short(cell)}"
+
+
 def _usage(cell: Any) -> str | None:
     """Token counts as JSON text, from an object or the text of one; anything else tells nothing."""
     try:
@@ -207,36 +218,39 @@ def _blank(cell: Any) -> bool:
     return is_null(cell) or cell == ""
 
 
+_ABOUT = ("benchmark", "item_id", "category", "task", "ranking", "n_reference", "gold_index", "question")
+
+
 def _rows(
     model: str,
     drawn: GenerationSet,
     n_trials: int,
-    items: Mapping[str, Mapping[str, Any]],
+    items: Iterable[Mapping[str, Any]],
     said: Mapping[_Key, Mapping[str, Any]],
     counts: Sequence[int | None],
     seed: int,
 ) -> Iterable[dict[str, Any]]:
-    for n in counts:
-        for item in items.values():
-            if n is not None and not scalable(item, n):
-                continue
-            for trial, order in enumerate(orders(item, n_trials, seed, drawn.permute, n)):
-                key = _Key(model, item["item_id"], drawn.prompt, drawn.permute, n, trial)
-                entry = said.get(key) or {"response": None, "error": "no_recorded_response"}
-                presented = entry.get("order") or order
-                error = entry["error"] or _misfit(presented, order)
-                yield {
-                    **{name: item[name] for name in item if name in _ABOUT},
-                    **{"model": model, "n_candidates": n, "trial": trial},
-                    **{"prompt": drawn.prompt, "permuted": drawn.permute, "voting": drawn.voting},
-                    "audio_order": order if error else presented,
-                    "response": None if error else entry["response"],
-                    "response_error": error,
-                    **{name: entry.get(name) for name in ("finish_reason", "usage")},
-                }
+    kind = {"prompt": drawn.prompt, "permuted": drawn.permute, "voting": drawn.voting}
+    for item in items:
+        about = kind | {"model": model} | {name: item[name] for name in _ABOUT}
+        for n in counts:
+            if n is None or scalable(item, n):
+                for trial, order in enumerate(orders(item, n_trials, seed, drawn.permute, n)):
+                    key = _Key(model, item["item_id"], drawn.prompt, drawn.permute, n, trial)
+                    yield about | {"n_candidates": n, "trial": trial} | _reply(said.get(key), order)
 
 
-_ABOUT = ("benchmark", "item_id", "category", "task", "ranking", "n_reference", "gold_index", "question")
+def _reply(entry: Mapping[str, Any] | None, order: list[int]) -> dict[str, Any]:
+    """What was presented and said; `order` is what was presented where the file does not say."""
+    entry = entry or {"response": None, "error": "no_recorded_response"}
+    presented = entry.get("order") or order
+    error = entry["error"] or _misfit(presented, order)
+    return {
+        "audio_order": order if error else presented,
+        "response": None if error else entry["response"],
+        "response_error": error,
+        **{name: entry.get(name) for name in ("finish_reason", "usage")},
+    }
 
 
 def _misfit(presented: Sequence[int], derived: Sequence[int]) -> str | None:
@@ -247,4 +261,4 @@ def _misfit(presented: Sequence[int], derived: Sequence[int]) -> str | None:
 
 
 def _few(texts: Sequence[str]) -> str:
-    return "; ".join(texts[:3]) + ("; ..." if len(texts) > 3 else "") or "no rows"
+    return "; ".join(texts[:3]) + ("; ..." if len(texts) > 3 else "")

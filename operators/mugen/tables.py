@@ -161,21 +161,28 @@ def scaling(votes: pa.Table) -> pa.Table:
     for (model, benchmark, strategy), answers in grouped(study, ("model", "benchmark", "strategy")).items():
         by_n = {n: members for (n,), members in sorted(grouped(answers, ("n_candidates",)).items())}
         common = set.intersection(*({row["item_id"] for row in members} for members in by_n.values()))
+        about = {"model": model, "benchmark": benchmark, "strategy": strategy}
         for name, wanted in _REFERENCE.items():
             scores = {
-                n: [r["correct"] for r in members if r["item_id"] in common and wanted(r)]
+                n: [row["correct"] for row in members if row["item_id"] in common and wanted(row)]
                 for n, members in by_n.items()
             }
-            two = np.mean(scores[2]) if scores.get(2) else 0.0
-            for n, right in scores.items():
-                if right:
-                    rows.append({
-                        "model": model, "benchmark": benchmark, "n_candidates": n, "strategy": strategy,
-                        "reference": name, "n_items": len(right), "n_correct": sum(right),
-                        **accuracy(sum(right), len(right)),
-                        "relative_to_two": float(np.mean(right) / two) if two else None,
-                    })  # fmt: skip
+            rows += [about | {"reference": name} | row for row in _scaled(scores)]
     return pa.Table.from_pylist(rows, schema=SCALING)
+
+
+def _scaled(scores: Mapping[int, list[bool]]) -> Iterable[Row]:
+    two = scores.get(2) or [False]
+    base = sum(two) / len(two)
+    for n, right in scores.items():
+        if right:
+            yield {
+                "n_candidates": n,
+                "n_items": len(right),
+                "n_correct": sum(right),
+                **accuracy(sum(right), len(right)),
+                "relative_to_two": sum(right) / len(right) / base if base else None,
+            }
 
 
 _REFERENCE: dict[str, Callable[[Row], bool]] = {

@@ -149,11 +149,12 @@ def tokens(trials: Iterable[Mapping[str, Any]], name: str) -> int | None:
 
 def trials_curve(items: Mapping[str, Trials]) -> list[tuple[int, int, int]]:
     """(t, n right, n items) for votes of the first t trials, t = 1, 2, ...: from the same generations."""
+
+    def right(rows: Trials, t: int) -> bool:
+        return majority([row["choice_index"] for row in rows[:t]]).index == rows[0]["gold_index"]
+
     longest = max(map(len, items.values()))
-    return [
-        (t, sum(majority([row["choice_index"] for row in rows[:t]]).index == rows[0]["gold_index"] for rows in items.values()), len(items))
-        for t in range(1, longest + 1)
-    ]  # fmt: skip
+    return [(t, sum(right(rows, t) for rows in items.values()), len(items)) for t in range(1, longest + 1)]
 
 
 def pairwise_agreement(choices: Sequence[int | None]) -> float:

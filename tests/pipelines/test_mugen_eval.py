@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -108,7 +109,7 @@ def test_strategies_share_generations_and_clips_are_worked_on_once(six_strategie
     audio = record(done)["audio"]
     # 5 items x 5 candidates and 2 references: 27 clips. Four sets of 10 trials: (5 * 5 + 2) * 40 presentations.
     assert audio["clips_decoded"] == audio["encoder_calls"] == 27
-    assert audio["clips_presented"] == 27 * 40
+    assert audio["clips_presented"] == 27 * 40 and audio["cache_hits"] == 27 * 40 - 27
     assert record(done)["stages"]["generate"]["rows"] == 5 * 10 * 4, (
         "direct and cot cost nothing of their own"
     )
@@ -238,10 +239,10 @@ def test_votes_with_sampling_settings_of_their_own_are_generations_of_their_own(
 def test_greedy_self_consistency_is_pointed_out(capsys):
     greedy, sampled = Loudest(temperature=0), Loudest(temperature=0.2)
     votes, permuted = ({GenerationSet("mugen_direct", permute, False): 10} for permute in (False, True))
-    warn_of_greedy_votes(greedy, greedy, votes)
+    warn_of_greedy_votes(greedy, votes)
     assert "SC equals a single answer" in capsys.readouterr().err
-    warn_of_greedy_votes(greedy, greedy, permuted)
-    warn_of_greedy_votes(sampled, sampled, votes)
+    warn_of_greedy_votes(greedy, permuted)
+    warn_of_greedy_votes(sampled, votes)
     assert not capsys.readouterr().err
 
 
@@ -279,3 +280,12 @@ def test_a_sweep_ends_with_the_joint_table(six_strategies, tmp_path):
     }
     assert joint["apsc"]["gain"] == pytest.approx(0.6) and joint["sc"]["gain"] == 0.0
     assert "all 3 finished jobs" in sweep.stdout
+
+
+def test_a_dry_run_leaves_nothing_behind(tmp_path):
+    command = [sys.executable, "-m", "pipelines.mugen_eval", "dry_run=true", "strategy=[direct,apsc]"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    plan = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert plan.returncode == 0, plan.stderr
+    assert "nothing was started, loaded or written" in plan.stdout
+    assert not list(tmp_path.iterdir())

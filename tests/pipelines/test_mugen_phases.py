@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.benchmarks.sample import Sample
-from operators.judges.option_judge import OptionJudge
+from operators.judges.option_judge import JudgeError, OptionJudge
 from operators.mugen.options import RuleReader
 from operators.mugen.presentation import DIMENSIONS, MUGEN_ITEM, GenerationSet
 from operators.store import Store
@@ -122,6 +122,32 @@ def test_a_judge_is_asked_once_per_distinct_response_and_its_failures_again(tmp_
     Counting.asked.clear()
     assert read_options(rows, judge, items(), store).equals(first)
     assert len(Counting.asked) == 1 and "odd" in Counting.asked[0]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Leaving(Counting):
+    """A chat that can no longer be reached after two replies."""
+
+    def load(self):
+        def chat(prompt):
+            if len(self.asked) == 2:
+                raise JudgeError("judge any: RateLimitError")
+            return Counting.load(self)(prompt)
+
+        return chat
+
+
+def test_an_interrupted_judge_keeps_what_it_has_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.mugen_phases.READ_AT_ONCE", 2)
+    store, rows = Store(str(tmp_path)), trials("one", "two", "three")
+    # The chat is part of the judge's identity; here it is one and the same endpoint on a good and a bad day.
+    chat = Leaving()
+    Counting.asked.clear()
+    with pytest.raises(ConfigError, match="reader: judge any: RateLimitError"):
+        read_options(rows, OptionJudge(chat=chat), items(), store)
+    Counting.asked.clear()
+    read_options(rows, OptionJudge(chat=chat), items(), store)
+    assert len(Counting.asked) == 1 and "three" in Counting.asked[0]
 
 
 def calibrated(folder, rows, capsys):
