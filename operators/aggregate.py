@@ -5,7 +5,9 @@ ARIA-Rubrics, section 3 (ARIA = mean of M1..M6) and Table 1 (mean, standard devi
 (no-answer rate). *Our reading*: nothing that failed is left out in silence. A metric that is null makes that
 row's ARIA null and is counted beside every mean; an error or a missing answer counts as not right in
 `accuracy`, and the rate among the answered rows alone has its own name. The paper does not say which standard
-deviation it prints: ours is that of a sample (divided by n - 1), null for fewer than two values.
+deviation it prints: ours is that of a sample (divided by n - 1), null for fewer than two values. Several
+trials of an item are not several items: every rate and mean is first taken over the trials of each item, and
+then over items, so that deviations and intervals speak of items, however often each was tried.
 """
 
 from __future__ import annotations
@@ -15,20 +17,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from operators.schema import METRICS, result_schema
-from operators.statistics import wilson_interval
+from operators.statistics import wilson_interval_of_mean
 
 MEASURES = (*METRICS, "aria")
 UNCATEGORISED = "uncategorised"
-_COUNTS = ("n_items", "n_valid", "n_failed", "n_answered", "n_no_answer", "n_correct")
+_COUNTS = ("n_rows", "n_valid", "n_failed", "n_answered", "n_no_answer", "n_correct")
 _COUNTS_PAPER = ("n_answered_paper", "n_no_answer_paper", "n_correct_paper")
 _RATES = ("accuracy", "accuracy_low", "accuracy_high", "accuracy_answered", "no_answer_rate")
+_SHARES = ("accuracy", "accuracy_answered", "no_answer_rate")
 # Where an error of a row stands. Unreadable audio alone does not rule out a (recorded) response: it is listed
 # among the reasons and does not make the row count as failed.
 _ERRORS = {"item": "item_error", "audio": "audio_error", "response": "response_error", "row": "row_error"}
 
 SUMMARY = pa.schema(
     [(name, pa.string()) for name in ("model", "benchmark", "group_kind", "group")]
-    + [(name, pa.int64()) for name in _COUNTS]
+    + [(name, pa.int64()) for name in ("n_items", *_COUNTS)]
     + [(name, pa.float64()) for name in _RATES]
     + [(name, pa.int64()) for name in _COUNTS_PAPER]
     + [(f"{name}_paper", pa.float64()) for name in _RATES]
@@ -74,18 +77,22 @@ def finish_rows(table: pa.Table) -> pa.Table:
 def summarise(table: pa.Table) -> pa.Table:
     """One row per model, benchmark and group, in the schema SUMMARY, sorted; `table` as for `finish_rows`.
 
-    `group_kind` is "overall" (group "all") or "category". Counts are of rows: where an item has several
-    trials, vote first, or the intervals come out too narrow.
+    `group_kind` is "overall" (group "all") or "category". `n_items` counts distinct item ids, every other
+    count is of rows, one per item and trial:
 
-    - `n_items` = `n_valid` + items that cannot be judged. `n_failed`: rows with an item, response or row
+    - `n_rows` = `n_valid` + rows whose item cannot be judged. `n_failed`: rows with an item, response or row
       error.
-    - `n_answered`, `n_no_answer`: valid items whose response has an answer, or has none. Valid items without
+    - `n_answered`, `n_no_answer`: valid rows whose response has an answer, or has none. Valid rows without
       any response are in neither, but in `n_valid`.
-    - `accuracy` = n_correct / n_valid, with its Wilson 95% interval; `accuracy_answered` = n_correct /
-      n_answered; `no_answer_rate` = n_no_answer / (n_answered + n_no_answer), the share of responses (Table
-      7). Null where there is nothing to divide by.
+    - `accuracy`: n_correct / n_valid of each item, averaged over the items that have it; likewise
+      `accuracy_answered`, n_correct / n_answered, and `no_answer_rate`, n_no_answer / (n_answered +
+      n_no_answer), the share of responses (Table 7). Null where there is nothing to divide by. With one trial
+      per item these are the quotients of the counts beside them.
+    - `accuracy_low`, `accuracy_high`: Wilson 95% interval, with as many observations as items; with several
+      trials per item it errs on the wide side (`wilson_interval_of_mean` says why).
     - The same with `_paper` for the paper's extraction rule.
-    - For every metric and ARIA: `_mean`, `_sd`, `_n_scored`, `_n_failed` (= n_items - n_scored).
+    - For every metric and ARIA: `_mean` and `_sd` over items of the mean over an item's scored trials;
+      `_n_scored` and `_n_failed` rows (together n_rows).
     """
     rows = _counted(finish_rows(table))
     parts = [_summary_of(rows, "overall", pa.scalar("all", pa.string()))]
@@ -145,7 +152,7 @@ def _counted(rows: pa.Table) -> pa.Table:
     valid = pc.is_valid(rows["correct"])
     responded = pc.and_(valid, _all_null(rows, "response_error", "row_error"))
     flags = {
-        "n_items": pa.repeat(True, len(rows)),
+        "n_rows": pa.repeat(True, len(rows)),
         "n_valid": valid,
         "n_failed": pc.invert(_all_null(rows, "item_error", "response_error", "row_error")),
     }
@@ -154,48 +161,68 @@ def _counted(rows: pa.Table) -> pa.Table:
         flags[f"n_answered{suffix}"] = answered
         flags[f"n_no_answer{suffix}"] = pc.and_not(responded, answered)
         flags[f"n_correct{suffix}"] = pc.fill_null(rows[f"correct{suffix}"], False)
-    kept = {name: rows[name] for name in ("model", "benchmark", "category", *MEASURES)}
+    kept = {name: rows[name] for name in ("model", "benchmark", "item_id", "category", *MEASURES)}
     return pa.table({**kept, **{name: pc.cast(flag, pa.int64()) for name, flag in flags.items()}})
 
 
 def _summary_of(rows: pa.Table, kind: str, group: pa.Scalar | pa.ChunkedArray) -> pa.Table:
     rows = rows.append_column("group", pa.repeat(group, len(rows)) if isinstance(group, pa.Scalar) else group)
     keys = ["model", "benchmark", "group"]
-    sample = pc.VarianceOptions(ddof=1)
-    wanted = [(name, "sum") for name in (*_COUNTS, *_COUNTS_PAPER)]
-    wanted += [(name, "mean") for name in MEASURES] + [(name, "count") for name in MEASURES]
+    items = _items(rows, [*keys, "item_id"])
+    sample, shares = (
+        pc.VarianceOptions(ddof=1),
+        [name + suffix for suffix in ("", "_paper") for name in _SHARES],
+    )
+    wanted = [([], "count_all")] + [(name, "sum") for name in (*_COUNTS, *_COUNTS_PAPER)]
+    wanted += [(name, "mean") for name in (*MEASURES, *shares)] + [(name, "count") for name in shares]
+    wanted += [(f"{name}_n_scored", "sum") for name in MEASURES]
     wanted += [(name, "stddev", sample) for name in MEASURES]
     # One thread, so that sums are added in row order and two runs agree to the last bit.
-    got = rows.group_by(keys, use_threads=False).aggregate(wanted)
-    columns = {name: got[name] for name in keys}
+    got = items.group_by(keys, use_threads=False).aggregate(wanted)
+    columns = {name: got[name] for name in keys} | {"n_items": got["count_all"]}
     columns["group_kind"] = pa.repeat(pa.scalar(kind, pa.string()), len(got))
     columns |= {name: got[f"{name}_sum"] for name in (*_COUNTS, *_COUNTS_PAPER)}
+    columns |= {name: got[f"{name}_mean"] for name in shares}
     for suffix in ("", "_paper"):
-        columns |= _rates(columns, suffix)
+        columns |= _bounds(got, suffix)
     for name in MEASURES:
         columns[f"{name}_mean"], columns[f"{name}_sd"] = got[f"{name}_mean"], got[f"{name}_stddev"]
-        columns[f"{name}_n_scored"] = got[f"{name}_count"]
-        columns[f"{name}_n_failed"] = pc.subtract(columns["n_items"], got[f"{name}_count"])
+        columns[f"{name}_n_scored"] = got[f"{name}_n_scored_sum"]
+        columns[f"{name}_n_failed"] = pc.subtract(columns["n_rows"], columns[f"{name}_n_scored"])
     return pa.table([columns[name] for name in SUMMARY.names], schema=SUMMARY)
 
 
-def _rates(counts: dict[str, pa.ChunkedArray], suffix: str) -> dict[str, pa.Array]:
-    valid = counts["n_valid"].to_numpy()
-    answered, silent, right = (
-        counts[f"{name}{suffix}"].to_numpy() for name in ("n_answered", "n_no_answer", "n_correct")
-    )
-    bounds = np.array([wilson_interval(k, n) for k, n in zip(right, valid, strict=True)]).reshape(-1, 2)
+def _items(rows: pa.Table, keys: list[str]) -> pa.Table:
+    """One row per item: counts summed, and measures averaged, over its trials; and its shares of the counts."""
+    wanted = [(name, "sum") for name in (*_COUNTS, *_COUNTS_PAPER)]
+    wanted += [(name, how) for name in MEASURES for how in ("mean", "count")]
+    got = rows.group_by(keys, use_threads=False).aggregate(wanted)
+    columns = {name: got[name] for name in keys}
+    columns |= {name: got[f"{name}_sum"] for name in (*_COUNTS, *_COUNTS_PAPER)}
+    for name in MEASURES:
+        columns[name], columns[f"{name}_n_scored"] = got[f"{name}_mean"], got[f"{name}_count"]
+    for suffix in ("", "_paper"):
+        right, answered = columns[f"n_correct{suffix}"], columns[f"n_answered{suffix}"]
+        silent = columns[f"n_no_answer{suffix}"]
+        columns[f"accuracy{suffix}"] = _divide(right, columns["n_valid"])
+        columns[f"accuracy_answered{suffix}"] = _divide(right, answered)
+        columns[f"no_answer_rate{suffix}"] = _divide(silent, pc.add(answered, silent))
+    return pa.table(columns)
+
+
+def _bounds(got: pa.Table, suffix: str) -> dict[str, pa.Array]:
+    accuracy, n_items = got[f"accuracy{suffix}_mean"].to_pylist(), got[f"accuracy{suffix}_count"].to_pylist()
+    bounds = [wilson_interval_of_mean(mean, n) for mean, n in zip(accuracy, n_items, strict=True)]
+    low, high = np.array(bounds).reshape(-1, 2).T
     return {
-        f"accuracy{suffix}": _divide(right, valid),
-        f"accuracy_low{suffix}": pa.array(bounds[:, 0], from_pandas=True),
-        f"accuracy_high{suffix}": pa.array(bounds[:, 1], from_pandas=True),
-        f"accuracy_answered{suffix}": _divide(right, answered),
-        f"no_answer_rate{suffix}": _divide(silent, answered + silent),
+        f"accuracy_low{suffix}": pa.array(low, from_pandas=True),
+        f"accuracy_high{suffix}": pa.array(high, from_pandas=True),
     }
 
 
-def _divide(part: np.ndarray, whole: np.ndarray) -> pa.Array:
+def _divide(part: pa.ChunkedArray, whole: pa.ChunkedArray) -> pa.Array:
     """part / whole, null where whole is 0."""
+    part, whole = part.to_numpy(), whole.to_numpy()
     return pa.array(part / np.maximum(whole, 1), mask=whole == 0)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from operators.aggregate import FAILURES, MEASURES, SUMMARY, failure_reasons, finish_rows, summarise
 from operators.schema import METRICS, result_schema
+from operators.statistics import wilson_interval
 
 NO_SCORE = dict.fromkeys(METRICS)
 
@@ -157,8 +158,73 @@ def test_groups_add_up_to_the_whole() -> None:
     for _, part in frame.groupby(["model", "benchmark"]):
         whole = part[part.group_kind == "overall"][counts].sum()
         assert (part[part.group_kind == "category"][counts].sum() == whole).all()
-        assert (whole["n_items"] == whole["aria_n_scored"] + whole["aria_n_failed"]).all()
+        assert (whole["n_rows"] == whole["aria_n_scored"] + whole["aria_n_failed"]).all()
     assert frame[frame.group_kind == "overall"]["n_items"].sum() == 300
+
+
+def test_trials_of_an_item_are_one_item() -> None:
+    often = [{"item_id": "a", "answer_index": int(i < 9)} for i in range(10)]
+    half = [{"item_id": "b", "answer_index": int(i < 5)} for i in range(10)]
+    row = overall(results(*often, *half))
+    assert (row["n_items"], row["n_rows"], row["n_valid"], row["n_correct"]) == (2, 20, 20, 14)
+    # (9/10 + 5/10) / 2
+    assert row["accuracy"] == row["accuracy_answered"] == pytest.approx(0.7)
+    # Wilson around 0.7 with n = 2 and z^2 = 3.841459; 14 of 20 would give 0.481 to 0.855:
+    # (0.7 + z^2 / 4 -+ sqrt(z^2 * 0.21 / 2 + z^4 / 16)) / (1 + z^2 / 2) = (1.660365 -+ 1.151370) / 2.920730
+    assert row["accuracy_low"] == pytest.approx(0.174270, abs=1e-5)
+    assert row["accuracy_high"] == pytest.approx(0.962682, abs=1e-5)
+
+
+def test_an_item_tried_more_often_weighs_no_more() -> None:
+    trials = [{"item_id": "a", METRICS[0]: value} for value in (0.2, 0.4, 0.6, None)]
+    row = overall(results(*trials, {"item_id": "b", METRICS[0]: 0.8, "answer_index": 0}))
+    # Items: (0.2 + 0.4 + 0.6) / 3 = 0.4 and 0.8; mean 0.6, sd sqrt((0.04 + 0.04) / 1)
+    assert row[f"{METRICS[0]}_mean"] == pytest.approx(0.6)
+    assert row[f"{METRICS[0]}_sd"] == pytest.approx(math.sqrt(0.08))
+    assert (row[f"{METRICS[0]}_n_scored"], row[f"{METRICS[0]}_n_failed"]) == (4, 1)
+    # a: 4 of 4 right, b: 0 of 1
+    assert (row["accuracy"], row["n_correct"], row["n_valid"]) == (0.5, 4, 5)
+
+
+def test_shares_of_answers_are_taken_per_item() -> None:
+    silent = {"answer_index": None}
+    table = results({"item_id": "a"}, {"item_id": "a", **silent}, *[{"item_id": "b", **silent}] * 4)
+    row = overall(table)
+    # No answer: a 1 of 2, b 4 of 4. Right among the answered: a 1 of 1, b has no answer.
+    assert (row["no_answer_rate"], row["accuracy_answered"], row["accuracy"]) == (0.75, 1.0, 0.25)
+
+
+def test_repeating_every_row_changes_no_estimate_and_no_interval() -> None:
+    rng = np.random.default_rng(5)
+    rows = [
+        {"answer_index": [None, 0, 1][rng.integers(3)], METRICS[1]: float(rng.random())} for _ in range(30)
+    ]
+    rows = [{**row, "item_id": f"i{number}"} for number, row in enumerate(rows)]
+    once, thrice = overall(results(*rows)), overall(results(*rows * 3))
+    assert (once["n_rows"], thrice["n_rows"], thrice["n_items"]) == (30, 90, 30)
+    floats = [name for name, value in once.items() if isinstance(value, float)]
+    assert [thrice[name] for name in floats] == pytest.approx([once[name] for name in floats])
+
+
+def test_with_one_trial_each_rates_are_quotients_of_counts() -> None:
+    rng = np.random.default_rng(7)
+    scores = rng.random(200)
+    errors = [None if rng.random() < 0.9 else "x" for _ in scores]
+    table = results(
+        *(
+            {"answer_index": [None, 0, 1][rng.integers(3)], METRICS[0]: score, "response_error": error}
+            for score, error in zip(scores, errors, strict=True)
+        )
+    )
+    row = overall(table)
+    assert row["n_items"] == row["n_rows"] == 200
+    assert row["accuracy"] == row["n_correct"] / row["n_valid"]
+    assert row["accuracy_answered"] == row["n_correct"] / row["n_answered"]
+    assert row["no_answer_rate"] == row["n_no_answer"] / (row["n_answered"] + row["n_no_answer"])
+    bounds = wilson_interval(row["n_correct"], row["n_valid"])
+    assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx(bounds, abs=1e-15)
+    assert row[f"{METRICS[0]}_mean"] == pytest.approx(scores.mean(), abs=1e-15)
+    assert row[f"{METRICS[0]}_sd"] == pytest.approx(scores.std(ddof=1), abs=1e-14)
 
 
 def test_a_summary_does_not_depend_on_the_order_of_rows() -> None:
