@@ -2,7 +2,9 @@
 
 One block per benchmark, the best model by ARIA first. In a terminal the best value of a column is bold;
 wherever there is no colour (a file, a pipe) it carries a star instead, and plain ASCII is used if the output
-cannot encode more. Model names and reasons are untrusted text: they are never read as markup, and what cannot
+cannot encode more. A mean over few rows is no rank: a model whose ARIA covers less than LEAST_COVERAGE of what
+the best covered model's does stands below the others, marked with how many of its rows were scored, and no
+value that covers as little is the best of its column. Model names and reasons are untrusted text: they are never read as markup, and what cannot
 be printed is spelled out.
 """
 
@@ -24,6 +26,7 @@ from operators.schema import METRICS
 MIN_WIDTH = 100
 MAX_NAME = 80
 MAX_REASONS = 20
+LEAST_COVERAGE = 0.5
 ABSENT = "-"
 NOTHING = "No rows to show."
 _LOWER_IS_BETTER = {"no_answer_rate"}
@@ -33,7 +36,16 @@ _HEADERS = {
     "no_answer_rate": "No\nans %",
     "counts": "scored\nfailed",
 }
+_COVERED = {
+    **{measure: (f"{measure}_n_scored",) for measure in MEASURES},
+    "accuracy": ("n_valid",),
+    "accuracy_answered": ("n_answered",),
+    "no_answer_rate": ("n_answered", "n_no_answer"),
+}
 _KEY = "Second lines: {sd}sd, right/all, right/answered. Scored, failed: rows with and without ARIA."
+_KEY_PARTLY = " n=: rows scored where not all of the model's are."
+_KEY_UNRANKED = " (1/9): rows with ARIA; too few to rank."
+_KEY_TRIALS = " An item's rows are averaged first: {sd}sd is that of items."
 
 
 class Leaderboard:
@@ -52,7 +64,7 @@ class Leaderboard:
             yield Text(NOTHING)
             return
         best = "* best of its column. " if starred and any(len(rows) > 1 for _, rows in self.blocks) else ""
-        yield Text(best + _KEY.format(sd="+-" if options.ascii_only else "±"), style="dim")
+        yield Text(best + _key(self.blocks, "+-" if options.ascii_only else "±"), style="dim")
         if self.failures is not None and len(self.failures):
             yield _failure_lines(self.failures, options.encoding)
 
@@ -77,8 +89,8 @@ def show(summary: pa.Table, failures: pa.Table | None = None, file: TextIO | Non
 
 def to_markdown(summary: pa.Table) -> str:
     """The same blocks as GitHub-flavoured Markdown, the best value of a column in bold."""
-    parts = []
-    for benchmark, rows in _blocks(summary):
+    parts, blocks = [], _blocks(summary)
+    for benchmark, rows in blocks:
         best = _best(rows)
         heads = [
             "Model",
@@ -91,16 +103,16 @@ def to_markdown(summary: pa.Table) -> str:
         lines = [f"**{_markdown(benchmark)}**: {_items(rows)}", "", _row([*heads, "n_scored", "n_failed"])]
         lines.append(_row(["---", *["---:"] * (len(heads) + 1)]))
         for row in rows:
-            cells = [_markdown(row["model"])]
-            for column in _shown():
-                first, second = _cell(row, column, "±")
-                first = (
-                    f"**{first}**" if row[_value(column)] == best.get(column) and first != ABSENT else first
-                )
-                second = f"({second})" if "/" in second else second
-                cells.append(f"{first} {second}".strip())
+            cells = [f"{_markdown(row['model'])} {_mark(row, rows)}".strip()]
+            for column in _COVERED:
+                first, *below = _cell(row, column, "±")
+                first = f"**{first}**" if _wins(row, column, best, rows) else first
+                cells.append(" ".join([first, *(f"({text})" if "/" in text else text for text in below)]))
             lines.append(_row([*cells, str(row["aria_n_scored"]), str(row["aria_n_failed"])]))
         parts.append("\n".join(lines))
+    if parts:
+        best = "Bold: best of its column. " if any(len(rows) > 1 for _, rows in blocks) else ""
+        parts.append(best + _key(blocks, "±").replace("Second lines", "Beside the values"))
     return "\n\n".join(parts or [NOTHING]) + "\n"
 
 
@@ -116,48 +128,78 @@ def printable(text: str | None, encoding: str = "utf-8") -> str:
 
 
 def _blocks(summary: pa.Table) -> list[tuple[str, list[dict]]]:
-    """Per benchmark, its overall rows: highest ARIA first, without one last, equal ones by name."""
+    """Per benchmark, its overall rows: highest ARIA first, equal ones by name; those with too little of it
+    below, without any last."""
     rows = summary.filter(pc.equal(summary["group_kind"], "overall")).to_pylist()
     blocks: dict[str, list[dict]] = {}
     for row in rows:
         blocks.setdefault(row["benchmark"], []).append(row)
 
-    def rank(row: dict) -> tuple[bool, float, str]:
-        aria = row["aria_mean"]
-        return aria is None, -(aria or 0.0), row["model"] or ""
+    def rank(row: dict) -> tuple[bool, bool, float, str]:
+        aria, enough = row["aria_mean"], _covers_enough(row, "aria", blocks[row["benchmark"]])
+        return aria is None, not enough, -(aria or 0.0), row["model"] or ""
 
     return [(name, sorted(blocks[name], key=rank)) for name in sorted(blocks, key=str)]
-
-
-def _shown() -> list[str]:
-    return [*MEASURES, "accuracy", "accuracy_answered", "no_answer_rate"]
 
 
 def _value(column: str) -> str:
     return f"{column}_mean" if column in MEASURES else column
 
 
+def _coverage(row: dict, column: str) -> float:
+    """How many items' worth of rows the value of a column speaks for."""
+    return sum(row[name] for name in _COVERED[column]) * row["n_items"] / max(row["n_rows"], 1)
+
+
+def _covers_enough(row: dict, column: str, rows: list[dict]) -> bool:
+    return _coverage(row, column) >= LEAST_COVERAGE * max(_coverage(other, column) for other in rows)
+
+
+def _mark(row: dict, rows: list[dict]) -> str:
+    """What stands beside the name of a model that is not ranked."""
+    if row["aria_mean"] is None or _covers_enough(row, "aria", rows):
+        return ""
+    return f"({row['aria_n_scored']}/{row['n_rows']})"
+
+
 def _best(rows: list[dict]) -> dict[str, float]:
     """The best value of each column in which models differ: one alone is not the best of anything."""
     best = {}
-    for column in _shown():
-        values = [row[_value(column)] for row in rows if row[_value(column)] is not None]
+    for column in _COVERED:
+        found = [row for row in rows if row[_value(column)] is not None and _covers_enough(row, column, rows)]
+        values = [row[_value(column)] for row in found]
         if len(values) > 1 and min(values) < max(values):
             best[column] = min(values) if column in _LOWER_IS_BETTER else max(values)
     return best
 
 
-def _cell(row: dict, column: str, sign: str, digits: int = 3) -> tuple[str, str]:
+def _wins(row: dict, column: str, best: dict[str, float], rows: list[dict]) -> bool:
+    return column in best and row[_value(column)] == best[column] and _covers_enough(row, column, rows)
+
+
+def _cell(row: dict, column: str, sign: str, digits: int = 3) -> list[str]:
     """What a cell says first, and what stands below it."""
     value = row[_value(column)]
     if column in MEASURES:
-        spread = row[f"{column}_sd"]
-        return (ABSENT if value is None else f"{value:.{digits}f}"), (
-            "" if spread is None else f"{sign}{spread:.{digits}f}"
-        )
+        if value is None:
+            return [ABSENT]
+        spread, n = row[f"{column}_sd"], row[f"{column}_n_scored"]
+        below = [] if spread is None else [f"{sign}{spread:.{digits}f}"]
+        return [f"{value:.{digits}f}", *below, *([f"n={n}"] if n < row["n_rows"] else [])]
     whole = {"accuracy": "n_valid", "accuracy_answered": "n_answered"}.get(column)
-    share = f"{row['n_correct']}/{row[whole]}" if whole else ""
-    return (ABSENT if value is None else f"{100 * value:.1f}"), share
+    share = [f"{row['n_correct']}/{row[whole]}"] if whole else []
+    return [ABSENT if value is None else f"{100 * value:.1f}", *share]
+
+
+def _key(blocks: list[tuple[str, list[dict]]], sign: str) -> str:
+    """What the small print means, as far as there is any."""
+    rows = [(row, block) for _, block in blocks for row in block]
+    cells = [text for row, _ in rows for column in MEASURES for text in _cell(row, column, sign)]
+    partly = any(text.startswith("n=") for text in cells)
+    unranked = any(_mark(row, block) for row, block in rows)
+    trials = any(row["n_rows"] != row["n_items"] for row, _ in rows)
+    more = _KEY_PARTLY * partly + _KEY_UNRANKED * unranked + _KEY_TRIALS * trials
+    return (_KEY + more).format(sd=sign)
 
 
 def _block(rows: list[dict], options: ConsoleOptions, starred: bool) -> Table:
@@ -169,23 +211,30 @@ def _block(rows: list[dict], options: ConsoleOptions, starred: bool) -> Table:
     best = _best(rows)
     sign = "+-" if options.ascii_only else "±"
     for row in rows:
-        cells = [Text(printable(row["model"], options.encoding))]
-        for column in _shown():
-            first, second = _cell(row, column, sign, digits=2 if narrow else 3)
-            wins = column in best and row[_value(column)] == best[column]
+        mark = _mark(row, rows)
+        name = Text(printable(row["model"], options.encoding))
+        cells = [name.append(f"\n{mark}", style="dim") if mark else name]
+        for column in _COVERED:
+            first, *below = _cell(row, column, sign, digits=2 if narrow else 3)
+            wins = _wins(row, column, best, rows)
             text = Text().append(
                 f"{first}*" if wins and starred else first, style="bold green" if wins else None
             )
-            cells.append(text.append(f"\n{second}", style="dim"))
+            cells.append(text.append("".join(f"\n{line}" for line in below), style="dim"))
         cells.append(Text(f"{row['aria_n_scored']}\n{row['aria_n_failed']}"))
         table.add_row(*cells)
     return table
 
 
 def _items(rows: list[dict]) -> str:
-    counts = sorted({row["n_items"] for row in rows})
-    span = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"{span} item" + ("" if counts == [1] else "s")
+    """As in "20 items", "2 to 3 items"; with several trials of an item also how many rows they make."""
+    items, lines = ({row[name] for row in rows} for name in ("n_items", "n_rows"))
+    told = f"{_span(items)} item" + ("" if items == {1} else "s")
+    return told if all(row["n_items"] == row["n_rows"] for row in rows) else f"{told}, {_span(lines)} rows"
+
+
+def _span(counts: set[int]) -> str:
+    return str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
 
 
 def _failure_lines(failures: pa.Table, encoding: str) -> Group:

@@ -114,6 +114,66 @@ def test_a_model_alone_is_the_best_of_nothing() -> None:
     assert "**0.5" not in to_markdown(summarise(results(scored("only", 0.5))))
 
 
+@pytest.fixture
+def barely() -> pa.Table:
+    """A model with a score of 0.9 on 1 of 20 rows, which answered that one rightly, beside two that have all."""
+    silent = scored("lucky", 0.0, **NO_SCORE, response_error="timeout: 1", answer_index=None)
+    return results(
+        scored("lucky", 0.9),
+        *[silent] * 19,
+        *[scored("steady", 0.4 + 0.2 * (i % 2), answer_index=i % 2) for i in range(20)],
+        *[scored("weaker", 0.3, answer_index=0) for _ in range(20)],
+    )
+
+
+def test_a_mean_over_few_rows_is_neither_first_nor_starred(barely: pa.Table) -> None:
+    lines = drawn(summarise(barely)).splitlines()
+    first = {line.split()[0]: index for index, line in enumerate(lines) if line and line[0] != " "}
+    assert first["steady"] < first["weaker"] < first["lucky"]
+    # 1 of 20 rows answered: right/answered is 1/1, which stars no more than the scores do.
+    assert lines[first["lucky"]].split() == ["lucky", *["0.900"] * 7, "5.0", "100.0", "0.0", "1"]
+    assert lines[first["lucky"] + 1].split() == ["(1/20)", *["n=1"] * 7, "1/20", "1/1", "19"]
+    assert lines[first["steady"]].split() == ["steady", *["0.500*"] * 7, "50.0*", "50.0*", "0.0", "20"]
+    key = " ".join(" ".join(lines[first["lucky"] + 2 :]).split())
+    assert "(1/9): rows with ARIA; too few to rank." in key and "n=: rows scored" in key
+
+
+def test_markdown_ranks_alike(barely: pa.Table) -> None:
+    lines = to_markdown(summarise(barely)).splitlines()
+    assert [line.split(" ")[1] for line in lines[4:7]] == ["steady", "weaker", "lucky"]
+    assert lines[4].startswith("| steady | **0.500** ±0.103 |")
+    assert lines[6].startswith("| lucky (1/20) | 0.900 n=1 | ")
+    assert "**" not in lines[6] and "100.0 (1/1)" in lines[6]
+
+
+def test_half_of_the_best_coverage_is_enough() -> None:
+    def partly(model: str, value: float, n: int) -> list[dict]:
+        return [scored(model, value)] * n + [scored(model, value, **NO_SCORE)] * (10 - n)
+
+    summary = summarise(results(*partly("half", 0.9, 4), *partly("less", 0.8, 3), *partly("most", 0.1, 8)))
+    text = drawn(summary)
+    assert text.index("half") < text.index("most") < text.index("less")
+    assert "(3/10)" in text and "(4/10)" not in text
+    assert "0.900*" in text and "n=4" in text and "n=8" in text
+
+
+def test_a_scarce_metric_costs_no_star_in_the_other_columns() -> None:
+    rare = [scored("rare", 0.5, **({} if i == 0 else {METRICS[0]: None})) for i in range(10)]
+    rare[0][METRICS[0]] = 0.99
+    text = drawn(summarise(results(*rare, *[scored("full", 0.4)] * 10)))
+    assert "0.990\n" not in text and "0.990*" not in text
+    assert "0.990" in text and "0.500*" in text
+
+
+def test_trials_are_told_from_items() -> None:
+    trials = [scored("m", i / 10, item_id=f"i{i % 2}", answer_index=int(i < 7)) for i in range(10)]
+    text = drawn(summarise(results(*trials)))
+    assert text.startswith("b: 2 items, 10 rows\n")
+    assert "An item's rows are averaged first" in " ".join(text.split())
+    # Items: (0.0 + 0.2 + 0.4 + 0.6 + 0.8) / 5 = 0.4 and 0.5; 7 of 10 rows right.
+    assert "0.450" in text and "70.0" in text and "7/10" in text
+
+
 def test_failures_stand_below_by_reason(table: pa.Table) -> None:
     text = drawn(summarise(table), failure_reasons(table))
     line = next(line for line in text.splitlines() if "timeout" in line)
@@ -145,7 +205,8 @@ def test_each_benchmark_has_its_own_block() -> None:
 def test_markdown_is_a_table_of_thirteen_columns(table: pa.Table) -> None:
     lines = to_markdown(summarise(table)).splitlines()
     assert lines[0] == "**b**: 2 to 3 items"
-    assert {line.count("|") for line in lines[2:]} == {14}
+    assert {line.count("|") for line in lines[2:-2]} == {14}
+    assert lines[-1].startswith("Bold: best of its column. Beside the values: ±sd, right/all")
     assert lines[4].startswith("| best | **0.700** ±0.141 |")
     assert "100.0** (2/2)" in lines[4]
 
