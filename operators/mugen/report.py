@@ -62,13 +62,14 @@ def show(
         console.print(block)
 
 
-def accuracy_tables(summary: pa.Table) -> Iterable[Table]:
+def accuracy_tables(summary: pa.Table) -> Iterable[Text | Table]:
     """As Table 2: a row per model and strategy, a column per dimension; below, Wilson's interval and counts."""
     rows = _not_tasks(summary)
     for (benchmark, n), members in grouped(rows, ("benchmark", "n_candidates")).items():
         present = {row["group"] for row in members if row["group_kind"] == "dimension"}
         dimensions = [d for d in DIMENSIONS if d in present] + sorted(present - set(DIMENSIONS))
-        table = _table(f"{printable(benchmark)}: accuracy in % ±95%, Wilson 95% below{_of(n)}", 1)
+        yield _title(f"{printable(benchmark)}: accuracy in % ±95%, Wilson 95% below{_of(n)}")
+        table = _table(1)
         for name in ("Model", "Method", *(DIMENSIONS.get(d, d) for d in dimensions), "Overall"):
             table.add_column(
                 _plain(name), justify="left" if name in ("Model", "Method") else "right", overflow="fold"
@@ -111,7 +112,7 @@ def _asides(members: Sequence[Row], benchmark: str) -> Iterable[str]:
             yield f"  {printable(row['model'])}, {method(row['strategy'])}: {', '.join(parts)}"
 
 
-def gain_tables(summary: pa.Table) -> Iterable[Table]:
+def gain_tables(summary: pa.Table) -> Iterable[Text | Table]:
     """As Table 3: methods by models, gain over the single direct answer with its paired bootstrap interval, and cost."""
     overall = [row for row in _not_tasks(summary) if row["group_kind"] == "overall"]
     for (benchmark, n), members in grouped(overall, ("benchmark", "n_candidates")).items():
@@ -119,7 +120,9 @@ def gain_tables(summary: pa.Table) -> Iterable[Table]:
         if len(strategies) < 2:
             continue
         models = list(dict.fromkeys(row["model"] for row in members))
-        table = _table(f"{printable(benchmark)}: accuracy in %, gain in points [95%], p, further generations per item and point{_of(n)}", 2)  # fmt: skip
+        what = "accuracy in %, gain in points [95%], p, further generations per item and point"
+        yield _title(f"{printable(benchmark)}: {what}{_of(n)}")
+        table = _table(2)
         table.add_column("Method")
         for model in models:
             table.add_column(_plain(model), justify="right", overflow="fold")
@@ -143,14 +146,13 @@ def _gain_cell(row: Row | None) -> Text:
     return text
 
 
-def scaling_tables(scaling: pa.Table) -> Iterable[Table]:
+def scaling_tables(scaling: pa.Table) -> Iterable[Text | Table]:
     """As Figure 3: accuracy by number of candidates and Acc(n)/Acc(2), without and with reference audio."""
     rows = scaling.to_pylist()
     for (benchmark,), members in grouped(rows, ("benchmark",)).items():
         counts = sorted({row["n_candidates"] for row in members})
-        table = _table(
-            f"{printable(benchmark)}: accuracy in % ±95% with n candidates, Acc(n)/Acc(2) below", 2
-        )
+        yield _title(f"{printable(benchmark)}: accuracy in % ±95% with n candidates, Acc(n)/Acc(2) below")
+        table = _table(2)
         for name in ("Model", "Method", "Reference", "Items", *(f"n = {n}" for n in counts)):
             table.add_column(name, justify="right" if "=" in name or name == "Items" else "left")
         for key, cells in grouped(members, ("model", "strategy", "reference")).items():
@@ -205,14 +207,13 @@ def _cells(label: str, cells: Sequence[str]) -> str:
     return f"{label} " + " ".join(f"{cell:>6}" for cell in cells)
 
 
-def _table(title: str, padding: int) -> Table:
-    return Table(
-        title=Text(title, style="bold"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, padding, 0, 0),
-        pad_edge=False,
-    )
+def _title(text: str) -> Text:
+    """A line of its own: a table's own title wraps where the table is narrow."""
+    return Text(f"\n{text}", style="bold")
+
+
+def _table(padding: int) -> Table:
+    return Table(box=box.SIMPLE_HEAD, padding=(0, padding, 0, 0), pad_edge=False)
 
 
 def _plain(text: str | None) -> Text:
