@@ -73,9 +73,10 @@ _ORDERED = re.compile(
 _CHINESE_ORDERED = re.compile(
     r"第\s?(?P<place>\d{1,2}|[一二三四五六七八九十])\s?(?:个|段|條|条)?(?:音频|音頻|录音|錄音|片段|选项|選項)?"
 )
-# After a cue or alone a bare number or ordinal is a place too: "Answer: 3", "I choose the second.", "(4)", "#2".
+# After a cue or alone a bare number or ordinal is a place too: "Answer: 3", "the right clip is the second", "(4)", "#2".
 _CUED = re.compile(
-    r"(?P<cue>\b(?:answer|choice|selection|selected|choose|chose|pick|select|go with)\b(?:\s(?:is|would be|should be|must be))?"
+    rf"(?P<cue>\b(?:(?:answer|choice|selection|selected|choose|chose|pick|select|go with)\b(?:\s(?:is|would be|should be|must be))?"
+    rf"|(?:correct|right|best|matching)\s(?:{_NOUN}|one)\s(?:is|would be|should be|must be))"
     rf"(?:\s(?:number|no\.?|the))?[\s:=\"'*_`(\[]{{1,6}}|\\boxed\{{\s?|(?<![\w&])#)(?P<place>{_CARDINAL}|{_ORDINAL})(?![\w'])"
     r"(?!\s(?:longest|shortest|loudest|quietest|highest|lowest|fastest|slowest|most|least|of the)\b)",
     re.IGNORECASE,
@@ -90,6 +91,7 @@ _DENIES = re.compile(
     r"\b(?:not?|never|neither|nor|cannot|without|unlike|except|but|if|whether|maybe|perhaps|wrong|incorrect)\b|n't\b|\?",
     re.IGNORECASE,
 )
+_COMMITS = re.compile(r"\bI(?:'d|’d|\swould)?\s(?:think|believe|say)\b|\bin my (?:opinion|view)\b", re.IGNORECASE)
 _SETTLES = re.compile(r"\b(?:\w{3,}est|most|least|best|match(?:es)?|satisf\w+|fits?|same)\b", re.IGNORECASE)
 
 
@@ -126,14 +128,16 @@ def _extract(response: str, n_options: int) -> Extraction:
 def _only_one(text: str) -> Extraction | None:
     """The option of a response that names one and no other: "The third clip is the angriest.", "Clip 3 has the bark".
 
-    A single sentence without a denial or a doubt says it outright; of several sentences the last must settle it, since
-    a response that was cut off has often described its first clip only.
+    A single sentence without a denial or a doubt says it outright, and so does "I think the third clip ..." with reasons
+    after it. Otherwise the last of several sentences must settle it, since a response that was cut off has often
+    described its first clip only.
     """
     said = sentences(text)
     named = set(_LABEL.findall(text))
     if len(named) != 1 or _DENIES.search(said[-1]):
         return None
-    settled = len(said) == 1 or (_LABEL.search(said[-1]) and _SETTLES.search(said[-1]))
+    committed = any(_LABEL.search(one) and _COMMITS.search(one) for one in said) and not _DENIES.search(text)
+    settled = len(said) == 1 or committed or (_LABEL.search(said[-1]) and _SETTLES.search(said[-1]))
     place = named.pop()
     return Extraction(int(place) - 1, "only_one", None) if settled and place else None
 
@@ -203,7 +207,7 @@ class Asked(NamedTuple):
 class RuleReader:
     """Reads options by the rules of this file. Free, deterministic, and it refuses rather than guesses."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def read(self, asked: Sequence[Asked]) -> list[Extraction]:
         """One extraction per response."""

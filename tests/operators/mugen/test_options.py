@@ -49,6 +49,13 @@ CHOSEN = {
     "First, Audio 1 is calm. Second, Audio 2 is neutral. Third, Audio 3 is angry.\nAnswer: Audio 3": 3,
     "I hear five clips. The second clip has the highest pitch.": 2,
     "B. Audio 2": 2,
+    "The correct option is 2": 2,
+    "The right clip is the second.": 2,
+    "The best one is number 4": 4,
+    "The correct audio is the last one.": 5,
+    "I think clip 4 matches best. The voice is sharper than the reference.": 4,
+    "I'd say the third clip. A dog barks in it.": 3,
+    "In my opinion it is Audio 2. The tempo is steady.": 2,
 }
 
 REFUSED = {
@@ -69,6 +76,9 @@ REFUSED = {
     "Audio 2 isn't it": "no_choice_named",
     "Let me listen. Audio 1 is a calm voice": "no_choice_named",
     "Audio 3 is quiet. Audio 3 is not the one.": "no_choice_named",
+    "I think clip 4 matches best. But perhaps it does not.": "no_choice_named",
+    "Clip 1 is the loudest so far. A man speaks.": "no_choice_named",
+    "The correct option is 7": "option_out_of_range",
     "": "empty_response",
     " \n": "empty_response",
 }
@@ -100,7 +110,15 @@ def test_numbers_of_two_digits_are_not_cut():
 
 
 @pytest.mark.parametrize(
-    "text", ["It lasts 3 seconds", "at 2.5 kHz", "the third longest sound is missing", "5 people"]
+    "text",
+    [
+        "It lasts 3 seconds",
+        "at 2.5 kHz",
+        "the third longest sound is missing",
+        "5 people",
+        "The right clip is 3 seconds long",
+        "The best clip is the second longest",
+    ],
 )
 def test_quantities_are_not_places(text):
     assert "Audio" not in canonical(text, 5)
