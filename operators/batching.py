@@ -12,6 +12,23 @@ from typing import Any
 
 import numpy as np
 
+# On a CPU a larger batch adds padding and leaves the caches; a GPU wants many tokens at once.
+CPU_TOKENS, GPU_TOKENS = 512, 16384
+# A written token reads every weight once, however many rows share the step.
+CPU_TOKENS_WRITING = 4096
+
+
+def token_budget(given: int | None, device: Any, writing: bool = False) -> int:
+    """Padded tokens of one forward pass: what is `given`, or for None what suits the device.
+
+    `writing`: the rows are continued token by token.
+    """
+    if given is not None:
+        return given
+    if str(device).partition(":")[0] != "cpu":
+        return GPU_TOKENS
+    return CPU_TOKENS_WRITING if writing else CPU_TOKENS
+
 
 def token_batches(lengths: Sequence[int], budget: int) -> list[np.ndarray]:
     """Cut `lengths` [N] into index arrays, longest first, each of padded size (longest x rows) <= `budget`.

@@ -6,16 +6,17 @@ tokenizer and the model in evaluation mode. Everything in a process that asks fo
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass as plain_dataclass
+from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from operators.backbones import gguf_conversion
+from operators.backbones.loading import quiet_loading, refuse_missing
 from operators.fingerprint import execution_field
 from operators.text import encodable
 from operators.weights import Weights, WeightsError
@@ -24,21 +25,31 @@ if TYPE_CHECKING:
     import torch
 
 Dtype = Literal["float32", "bfloat16", "float16"]
+SPECIAL_TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class CausalLM:
     """Any causal LM that `transformers` reads from safetensors, or from one GGUF file inside the weights' folder.
 
-    `dtype` bears on the scores and is identity. `device` (None: the first GPU, else the CPU) and `tokens_per_batch`,
-    the padded tokens of one forward pass, say only how the work is done.
+    `dtype` bears on the scores and is identity; so does the way a GGUF file is converted. In bfloat16 and float16 the
+    rounding of a row changes with the shape of its batch: scores then depend a little on batch-mates (M3: up to 0.06
+    was seen), in float32 they do not. `device` (None: the first GPU, else the CPU) and `tokens_per_batch`, the padded
+    tokens of one forward pass (None: what suits the device), say only how the work is done.
     """
+
+    version: ClassVar[int] = 1
 
     weights: Weights
     gguf_file: str | None = None
     dtype: Dtype = "float32"
     device: str | None = execution_field(None)
-    tokens_per_batch: int = execution_field(4096)
+    tokens_per_batch: int | None = execution_field(None)
+    conversion: int | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        if self.gguf_file is not None:
+            object.__setattr__(self, "conversion", gguf_conversion.CONVERSION)
 
     def load(self) -> LoadedCausalLM:
         """The shared tokenizer and model. Raises WeightsError when they are missing, unreadable or empty."""
@@ -94,36 +105,20 @@ def _load(weights: Weights, gguf_file: str | None, dtype: Dtype, device: str | N
 
     folder = weights.folder()
     if gguf_file is not None:
-        from operators.backbones.gguf_conversion import converted_folder
-
-        folder = converted_folder(weights, gguf_file)
+        folder = gguf_conversion.converted_folder(weights, gguf_file)
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    with without_progress_bars():
+    with quiet_loading():
         tokenizer, model = _read(folder, getattr(torch, dtype))
     return LoadedCausalLM(tokenizer, model.to(place).eval().requires_grad_(False), place)
 
 
-@contextlib.contextmanager
-def without_progress_bars() -> Iterator[None]:
-    """Keep transformers' loading bars, a line for every worker that loads weights, off the screen."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
-
-
 def _read(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, local_files_only=True, use_safetensors=True, dtype=dtype
+        model, found = AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=True, use_safetensors=True, dtype=dtype, output_loading_info=True
         )
     except (OSError, ValueError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -131,4 +126,8 @@ def _read(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
     # A tokenizer read from a folder without tokenizer files does not raise: it finds no tokens in any text.
     if set(tokenizer("The answer is 0.5", add_special_tokens=False).input_ids) <= {tokenizer.unk_token_id}:
         raise WeightsError(f"{folder} holds no tokenizer: add tokenizer.json and tokenizer_config.json")
+    refuse_missing(found, folder)
+    # A checkpoint's own habits of writing (a repetition penalty, top-k) would bear on our replies without being asked.
+    special = {name: getattr(model.generation_config, name) for name in SPECIAL_TOKENS}
+    model.generation_config = GenerationConfig(**special)
     return tokenizer, model

@@ -15,7 +15,8 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.audio import Clip, resample, windows
-from operators.batching import token_batches
+from operators.backbones.loading import quiet_loading, refuse_missing
+from operators.batching import token_batches, token_budget
 from operators.fingerprint import execution_field
 from operators.text import encodable
 from operators.weights import Weights
@@ -41,7 +42,7 @@ class Clap:
     max_tokens: int = 77
     template: str = "{}"
     windows_per_batch: int = execution_field(16)
-    tokens_per_batch: int = execution_field(8192)
+    tokens_per_batch: int | None = execution_field(None)
     device: str | None = execution_field(None)
 
     def load(self) -> LoadedClap:
@@ -53,9 +54,15 @@ class Clap:
             raise ValueError(f"template must hold {{}} once, where the entity goes, not {self.template!r}")
         folder = str(self.weights.folder())
         device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        model = ClapModel.from_pretrained(
-            folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
-        )
+        with quiet_loading():
+            model, found = ClapModel.from_pretrained(
+                folder,
+                local_files_only=True,
+                use_safetensors=True,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+        refuse_missing(found, folder)
         processor = ClapProcessor.from_pretrained(folder, local_files_only=True)
         if not len(processor.tokenizer):
             raise ValueError(f"{self.weights.source}: the tokenizer is empty; its files are missing")
@@ -90,7 +97,8 @@ class LoadedClap:
         lengths = np.array([len(ids) for ids in self._tokenizer(texts, verbose=False)["input_ids"]])
         found: dict[int, np.ndarray] = {}
         kept = np.minimum(lengths, self._config.max_tokens)
-        for batch in token_batches(kept, self._config.tokens_per_batch):
+        budget = token_budget(self._config.tokens_per_batch, self._model.device)
+        for batch in token_batches(kept, budget):
             found.update(zip(batch.tolist(), self._embed_texts([texts[i] for i in batch]), strict=True))
         return np.stack([found[i] for i in range(len(texts))]), lengths > self._config.max_tokens
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from operators.batching import distinct, token_batches
+from operators.backbones.loading import quiet_loading, refuse_missing
+from operators.batching import distinct, token_batches, token_budget
 from operators.fingerprint import execution_field
 from operators.text import encodable, is_absent
 from operators.weights import Weights
@@ -32,9 +33,11 @@ BUILT_IN_ADAPTER = str(Path(__file__).parents[1] / "data" / "nli_minilm")
 class SequenceClassifier:
     """A sequence classification checkpoint; one of its labels in `id2label` is "entailment", at any place."""
 
+    version: ClassVar[int] = 1
+
     weights: Weights
     max_tokens: int = 512
-    tokens_per_batch: int = execution_field(8192)
+    tokens_per_batch: int | None = execution_field(None)
     device: str | None = execution_field(None)
 
     def load(self) -> PairScorer:
@@ -43,26 +46,36 @@ class SequenceClassifier:
         from transformers import AutoModelForSequenceClassification
 
         folder, device = self.weights.folder(), _device(self.device)
-        model = AutoModelForSequenceClassification.from_pretrained(
-            folder, local_files_only=True, use_safetensors=True, trust_remote_code=False, dtype=torch.float32
-        )
+        with quiet_loading():
+            model, found = AutoModelForSequenceClassification.from_pretrained(
+                folder,
+                local_files_only=True,
+                use_safetensors=True,
+                trust_remote_code=False,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+        refuse_missing(found, folder)
         model.to(device).eval()
         entailment = entailment_index(model.config.id2label, self.weights.source)
 
         def probability(encoded: dict[str, Any]) -> torch.Tensor:
             return model(**encoded).logits.softmax(-1)[:, entailment]
 
-        return PairScorer(_tokenizer(folder), probability, self.max_tokens, self.tokens_per_batch, device)
+        budget = token_budget(self.tokens_per_batch, device)
+        return PairScorer(_tokenizer(folder), probability, self.max_tokens, budget, device)
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class MiniLMAdapter:
     """all-MiniLM-L6-v2 (`base`) made an entailment classifier by the quantised difference in `adapter`."""
 
+    version: ClassVar[int] = 1
+
     base: Weights
     adapter: Weights = Weights(BUILT_IN_ADAPTER)
     max_tokens: int = 512
-    tokens_per_batch: int = execution_field(8192)
+    tokens_per_batch: int | None = execution_field(None)
     device: str | None = execution_field(None)
 
     def load(self) -> PairScorer:
@@ -75,9 +88,15 @@ class MiniLMAdapter:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         change = load_file(folder / "adapter.safetensors")
         base = self.base.folder()
-        encoder = BertModel.from_pretrained(
-            base, local_files_only=True, use_safetensors=True, dtype=torch.float32
-        )
+        with quiet_loading():
+            encoder, found = BertModel.from_pretrained(
+                base,
+                local_files_only=True,
+                use_safetensors=True,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+        refuse_missing(found, base)
         encoder.load_state_dict(_changed(encoder.state_dict(), change, config["bits"]))
         encoder.to(device).eval()
         head = {name: tensor.float().to(device) for name, tensor in change.items() if name.startswith("head")}
@@ -88,7 +107,8 @@ class MiniLMAdapter:
             logits = _head(states, encoded["attention_mask"], encoded["token_type_ids"], head)
             return (logits / config["temperature"]).softmax(-1)[:, entailment]
 
-        return PairScorer(_tokenizer(base), probability, self.max_tokens, self.tokens_per_batch, device)
+        budget = token_budget(self.tokens_per_batch, device)
+        return PairScorer(_tokenizer(base), probability, self.max_tokens, budget, device)
 
 
 class PairScorer:

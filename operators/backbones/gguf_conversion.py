@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from operators.backbones.loading import quiet_loading
 from operators.fingerprint import canonical
 from operators.weights import Weights, WeightsError, cache_folder
 
@@ -64,9 +65,10 @@ def _convert_into(target: Path, source: Path) -> None:
         dir=target.parent, prefix=f".{target.name}-", ignore_cleanup_errors=True
     ) as made:
         new = Path(made) / "new"
-        tokenizer, model = _dequantised(source)
-        model.save_pretrained(new)
-        tokenizer.save_pretrained(new)
+        with quiet_loading():
+            tokenizer, model = _dequantised(source)
+            model.save_pretrained(new)
+            tokenizer.save_pretrained(new)
         sizes = {file.name: file.stat().st_size for file in sorted(new.iterdir())}
         (new / MANIFEST).write_text(json.dumps(sizes))
         if target.exists():

@@ -7,13 +7,14 @@ sentence-transformers folder works: all-mpnet-base-v2 (Song et al., 2020), all-M
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from operators.batching import token_batches
+from operators.backbones.loading import quiet_loading
+from operators.batching import token_batches, token_budget
 from operators.fingerprint import execution_field
 from operators.text import encodable
 from operators.weights import Weights
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
 class SentenceEncoder:
     """A sentence-transformers checkpoint. Texts are cut at `max_tokens`, special tokens included."""
 
+    version: ClassVar[int] = 1
+
     weights: Weights
     max_tokens: int = 384
-    tokens_per_batch: int = execution_field(8192)
+    tokens_per_batch: int | None = execution_field(None)
     device: str | None = execution_field(None)
 
     def load(self) -> LoadedSentenceEncoder:
@@ -36,13 +39,15 @@ class SentenceEncoder:
         import torch
         from sentence_transformers import SentenceTransformer
 
-        model = SentenceTransformer(
-            str(self.weights.folder()),
-            device=self.device,
-            local_files_only=True,
-            trust_remote_code=False,
-            model_kwargs={"use_safetensors": True, "dtype": torch.float32},
-        )
+        folder = str(self.weights.folder())
+        with quiet_loading():
+            model = SentenceTransformer(
+                folder,
+                device=self.device,
+                local_files_only=True,
+                trust_remote_code=False,
+                model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+            )
         positions = getattr(model[0].auto_model.config, "max_position_embeddings", None)
         if positions is not None and not 3 <= self.max_tokens <= positions:
             name = self.weights.source
@@ -50,7 +55,9 @@ class SentenceEncoder:
         if not len(model.tokenizer):
             raise ValueError(f"{self.weights.source}: the tokenizer is empty; its files are missing")
         model.max_seq_length = self.max_tokens
-        return LoadedSentenceEncoder(model.eval(), self.max_tokens, self.tokens_per_batch)
+        return LoadedSentenceEncoder(
+            model.eval(), self.max_tokens, token_budget(self.tokens_per_batch, model.device)
+        )
 
 
 class LoadedSentenceEncoder:

@@ -112,7 +112,11 @@ def _load(weights: Weights, compute_type: str, device: str, cpu_threads: int) ->
         raise WeightsError(f"{folder} holds no tokenizer.json, which the recogniser needs beside model.bin")
     try:
         return WhisperModel(
-            str(folder), device=device, compute_type=compute_type, cpu_threads=cpu_threads, local_files_only=True
+            str(folder),
+            device=device,
+            compute_type=compute_type,
+            cpu_threads=cpu_threads,
+            local_files_only=True,
         )
     except (RuntimeError, ValueError) as error:
         raise WeightsError(f"{folder} is not a Whisper model that can be loaded: {error}") from error

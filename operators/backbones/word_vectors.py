@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from pydantic import ConfigDict
@@ -22,25 +23,22 @@ from operators.weights import Weights, WeightsError
 class GloVe:
     """A folder with one `*.npy` matrix [V, D] and one `*.parquet` file, its first column the V words."""
 
+    version: ClassVar[int] = 1
+
     weights: Weights
 
     def load(self) -> WordVectors:
         """Map the matrix (pages are read as words are looked up, shared between processes) and its words."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
         folder = self.weights.folder()
         matrix = np.load(_only(folder, "*.npy"), mmap_mode="r", allow_pickle=False)
-        vocabulary = pq.read_table(_only(folder, "*.parquet")).column(0).combine_chunks()
+        vocabulary = pq.read_table(_only(folder, "*.parquet")).column(0).to_pylist()
         if len(vocabulary) != len(matrix):
             raise WeightsError(f"{folder}: {len(vocabulary)} words but {len(matrix)} vectors")
-
-        def positions(words: Sequence[str]) -> list[int | None]:
-            wanted = pa.array([encodable(word) for word in words], type=vocabulary.type)
-            return pc.index_in(wanted, value_set=vocabulary).to_pylist()
-
-        return WordVectors(matrix, positions)
+        # Backwards, so that of a word that comes twice the first place counts.
+        index = dict(zip(reversed(vocabulary), reversed(range(len(vocabulary))), strict=True))
+        return WordVectors(matrix, lambda words: [index.get(encodable(word)) for word in words])
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -55,6 +53,8 @@ class Word2Vec:
     "Gospel", "GOSPEL"). `limit` keeps only the most frequent words, to save memory (3.4 GB for all three
     million).
     """
+
+    version: ClassVar[int] = 1
 
     weights: Weights
     limit: int | None = None

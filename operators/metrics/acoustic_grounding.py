@@ -83,7 +83,7 @@ class _Row:
 class _Listener:
     """A loaded backbone that encodes each distinct sound and each distinct entity once."""
 
-    clips_per_batch = 16
+    seconds_per_batch = 120.0  # what is held decoded at once, so that long clips do not pile up
 
     def __init__(self, model: LoadedClap | LoadedTagGrounding) -> None:
         self._model = model
@@ -135,19 +135,24 @@ class _Listener:
         return codes, errors
 
     def _hear(self, places: dict[str, list[str]], errors: dict[str, str]) -> dict[str, np.ndarray]:
+        """Codes by hash of the sounds that could be decoded; `errors` gets the others."""
         codes: dict[str, np.ndarray] = {}
-        wanted = list(places)
-        for start in range(0, len(wanted), self.clips_per_batch):
-            clips: dict[str, Clip] = {}
-            for key in wanted[start : start + self.clips_per_batch]:
-                found = _find(key, places[key])
-                if isinstance(found, Clip):
-                    clips[key] = found
-                else:
-                    errors[key] = found
-            if clips:
-                codes.update(zip(clips, self._model.encode_clips(list(clips.values())), strict=True))
-        return codes
+        clips: dict[str, Clip] = {}
+        for key, uris in places.items():
+            found = _find(key, uris)
+            if isinstance(found, Clip):
+                clips[key] = found
+            else:
+                errors[key] = found
+            if sum(clip.seconds for clip in clips.values()) >= self.seconds_per_batch:
+                codes.update(self._encode(clips))
+                clips = {}
+        return codes | self._encode(clips)
+
+    def _encode(self, clips: dict[str, Clip]) -> dict[str, np.ndarray]:
+        if not clips:
+            return {}
+        return dict(zip(clips, self._model.encode_clips(list(clips.values())), strict=True))
 
 
 def _find(key: str, uris: list[str]) -> Clip | str:

@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass
 from operators.backbones.causal_lm import CausalLM, LoadedCausalLM
 from operators.backbones.packed_pass import Branch, Row, SharedPrefix, branch_log_probs, check_packing
 from operators.base import Batch, Op
-from operators.batching import Memo, token_batches
+from operators.batching import Memo, token_batches, token_budget
 from operators.metrics.rows import ScoredRow, columns
 from operators.prompts import Prompt, PromptError
 from operators.text import is_absent
@@ -208,7 +208,8 @@ class ByGeneration(FewShot):
         cut = [self.cut(text) for text in texts]
         prompts = [[*self.head, *ids, *self.tail] for ids, _ in cut]
         values: list[float | None] = [None] * len(texts)
-        for batch in token_batches([len(prompt) for prompt in prompts], self.spec.backbone.tokens_per_batch):
+        budget = token_budget(self.spec.backbone.tokens_per_batch, self.lm.device, writing=True)
+        for batch in token_batches([len(prompt) for prompt in prompts], budget):
             replies = self.replies([prompts[index] for index in batch])
             for index, reply in zip(batch, replies, strict=True):
                 values[index] = parse_score(reply)

@@ -3,7 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.batching import Memo, distinct, token_batches
+from operators.batching import (
+    CPU_TOKENS,
+    CPU_TOKENS_WRITING,
+    GPU_TOKENS,
+    Memo,
+    distinct,
+    token_batches,
+    token_budget,
+)
 
 
 @given(st.lists(st.integers(0, 300), max_size=60), st.integers(1, 500))
@@ -45,3 +53,10 @@ def test_memo_computes_each_key_once_even_when_it_forgets():
     assert memo.get([3, 2], double) == [6, 4] and len(asked) == 1
     assert memo.get([1], double) == [2] and asked[-1] == [1], "size 2 keeps the two last used"
     assert memo.computed == 4
+
+
+def test_a_budget_that_nobody_gave_suits_the_device():
+    assert token_budget(None, "cpu") == token_budget(None, "cpu:0") == CPU_TOKENS
+    assert token_budget(None, "cuda:1") == token_budget(None, "cuda", writing=True) == GPU_TOKENS
+    assert token_budget(None, "cpu", writing=True) == CPU_TOKENS_WRITING
+    assert token_budget(7, "cpu") == token_budget(7, "cuda", writing=True) == 7

@@ -201,3 +201,35 @@ def test_smollm2_reads_english():
 @pytest.mark.weights
 def test_smollm2_packed_branches_equal_separate_passes():
     assert_packed_is_plain(SMOLLM2.load(), 1e-4, (100_000,))
+
+
+def test_the_way_a_gguf_file_is_converted_is_identity(tmp_path, monkeypatch):
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    here = Weights(str(tmp_path))
+    before = canonical(CausalLM(here, "model.gguf")), canonical(CausalLM(here))
+    monkeypatch.setattr(gguf_conversion, "CONVERSION", gguf_conversion.CONVERSION + 1)
+    assert canonical(CausalLM(here, "model.gguf")) != before[0]
+    assert canonical(CausalLM(here)) == before[1], "other weights are not converted"
+    with pytest.raises(ValueError, match="conversion"):
+        CausalLM(here, conversion=3)
+
+
+def test_a_checkpoints_own_way_of_writing_is_left_out(tmp_path):
+    folder = save_tiny_qwen2(tmp_path / "lm")
+    settings = json.loads((folder / "generation_config.json").read_text())
+    settings.update(repetition_penalty=1.5, top_k=3, temperature=0.2, do_sample=True, no_repeat_ngram_size=2)
+    (folder / "generation_config.json").write_text(json.dumps(settings))
+    kept = CausalLM(Weights(str(folder))).load().model.generation_config
+    assert kept.eos_token_id == settings["eos_token_id"]
+    assert not any((kept.repetition_penalty, kept.top_k, kept.temperature, kept.do_sample))
+    assert kept.no_repeat_ngram_size is None
+
+
+def test_packing_in_half_precision_is_judged_by_its_rounding(tiny, monkeypatch):
+    for dtype in ("bfloat16", "float16"):
+        lm = CausalLM(tiny.weights, dtype=dtype).load()
+        check_packing(lm, 64)
+        forward = lm.model.forward
+        monkeypatch.setattr(lm.model, "forward", lambda f=forward, **kw: f(**{**kw, "attention_mask": None}))
+        with pytest.raises(ValueError, match="custom attention mask"):
+            check_packing(lm, 64)

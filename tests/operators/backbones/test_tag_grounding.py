@@ -45,7 +45,7 @@ def test_a_class_is_known_by_its_parts_and_other_names() -> None:
         "kid speaking",
     ]
     assert class_texts("Whimper (dog)") == ["whimper dog"]
-    assert "female voice" in class_texts("Speech")
+    assert class_texts("Speech", ["voice", "speech"]) == ["speech", "voice"]
 
 
 def test_constants_and_prior_are_identity(tmp_path: Path) -> None:
@@ -57,6 +57,7 @@ def test_constants_and_prior_are_identity(tmp_path: Path) -> None:
         TagGrounding(slope=1.0),
         TagGrounding(offset=0.0),
         TagGrounding(prior=Weights(str(own))),
+        TagGrounding(other_names=Weights(str(own))),
     ]
     with pytest.MonkeyPatch.context() as patch:
         # Identity of the packages is their name and version: nothing is read.
@@ -139,3 +140,11 @@ def test_a_prior_of_ones_own(tmp_path: Path) -> None:
         TagGrounding(prior=Weights(str(own))).load()
     with pytest.raises(ValueError, match="at least one clip"):
         median_logits([])
+
+
+@pytest.mark.weights
+def test_other_names_are_of_classes_that_there_are(tmp_path: Path) -> None:
+    own = tmp_path / "names.json"
+    own.write_text(json.dumps({"names": {"Speech": ["voice"], "Ghost": ["spectre"]}}))
+    with pytest.raises(ValueError, match="the tagger lacks: Ghost"):
+        TagGrounding(other_names=Weights(str(own))).load()

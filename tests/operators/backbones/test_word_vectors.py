@@ -36,6 +36,12 @@ def test_glove_vectors_have_unit_length_and_unknown_words_none(tmp_path):
     assert known.tolist() == [True, False, True, False, True, False]
 
 
+def test_of_a_word_that_comes_twice_the_first_vector_counts(tmp_path):
+    spec = glove_folder(tmp_path, WORDS)
+    pq.write_table(pa.table({"index": ["dog", "dog", "bark"]}), tmp_path / "words.parquet")
+    np.testing.assert_allclose(spec.load().vectors(["dog"])[0], [[0.6, 0.8]], atol=1e-6)
+
+
 def test_glove_files_that_do_not_match_are_refused(tmp_path):
     spec = glove_folder(tmp_path, WORDS)
     np.save(tmp_path / "vectors.npy", np.ones((2, 2), dtype=np.float32))

@@ -61,7 +61,7 @@ def test_long_sound_is_cut_into_blocks_without_a_seam() -> None:
     mel = mel_weights()
     samples = np.random.default_rng(0).normal(size=60 * 16_000).astype(np.float32)
     whole = log_mel_patches(samples, mel)
-    start = 85 * 7_680  # the patch at frame 4,080 spans the first block's end at frame 4,096
+    start = 85 * 7_680  # the patch at frame 4,080 spans the end of the 16th block, at frame 4,096
     alone = log_mel_patches(samples[start : start + 15_600], mel)[0]
     np.testing.assert_allclose(whole[85], alone, atol=1e-4)
 

@@ -119,6 +119,18 @@ def test_each_sound_and_entity_is_encoded_once(tones: dict[int, str], tmp_path: 
     assert sorted(toy.texts) == ["200", "400"]
 
 
+def test_little_sound_is_held_at_once(tmp_path: Path) -> None:
+    uris = [[write_tone(tmp_path / f"{hertz}.wav", hertz, seconds=1)] for hertz in (200, 300, 400, 500, 600)]
+    rows = toy_rows(uris, [["200"]] * 5)
+    toy, held = Toy(), []
+    heard = toy.encode_clips
+    toy.encode_clips = lambda clips: held.append(len(clips)) or heard(clips)
+    bounded = _Listener(toy)
+    bounded.seconds_per_batch = 1.5
+    assert [row.value for row in bounded.score(rows)] == [row.value for row in _Listener(Toy()).score(rows)]
+    assert held == [2, 2, 1], "a second clip of 1 s passes the 1.5 s"
+
+
 def test_several_clips_count_where_the_entity_is_heard_best(tones: dict[int, str]) -> None:
     (row,) = _Listener(Toy()).score(toy_rows([[tones[200], tones[600]]], [["200", "600", "400"]]))
     # 200 and 600 Hz each have a clip of their own; 400 Hz is 400 crossings a second off in both: 1 - 0.4.

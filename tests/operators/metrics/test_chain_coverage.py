@@ -295,3 +295,19 @@ def test_smollm2_expectation_equals_separate_passes():
     for one, text in zip(scorer(texts), texts, strict=True):
         wanted = scorer.mean(plain_log_probs(lm, scorer.row(lm.token_ids(text)), scorer.head))
         assert one.value == pytest.approx(wanted, abs=1e-4)
+
+
+def test_a_checkpoints_repetition_penalty_does_not_bear_on_replies(prompt, tmp_path):
+    replies = []
+    for penalty in (1.0, 1.5):
+        folder = save_tiny_qwen2(tmp_path / f"lm-{penalty}")
+        settings = json.loads((folder / "generation_config.json").read_text())
+        (folder / "generation_config.json").write_text(
+            json.dumps({**settings, "repetition_penalty": penalty})
+        )
+        spec = ChainCoverage(CausalLM(Weights(str(folder))), prompt=prompt, max_input_tokens=300)
+        scorer = ByGeneration(spec, spec.backbone.load())
+        ids = [[*scorer.head, *scorer.cut("Rain falls on a tin roof")[0], *scorer.tail]]
+        replies.append([scorer.replies(ids), scorer.replies(ids, seed=3)])
+    assert replies[0] == replies[1]
+    assert replies[0][0] != [""]
