@@ -126,13 +126,17 @@ def answer_rows(spec: Cascade, listener: Listener, writer: GuidedWriter, batch: 
             columns["response_error"][row] = reports if isinstance(reports, str) else NO_CHOICES
             continue
         try:
-            chains[row] = Chain(spec, writer, str(batch["question"][row]), choices, reports, _seed(spec, batch, row))
+            chains[row] = Chain(
+                spec, writer, str(batch["question"][row]), choices, reports, _seed(spec, batch, row)
+            )
         except PromptTooLong as error:
             columns["response_error"][row] = f"prompt_too_long: {error}"
     reason(writer, list(chains.values()))
     for row, chain in chains.items():
         columns["response"][row] = chain.text
-        columns["finish_reason"][row] = "stop" if all(passage.ended for passage in chain.passages) else "length"
+        columns["finish_reason"][row] = (
+            "stop" if all(passage.ended for passage in chain.passages) else "length"
+        )
         columns["usage"][row] = json.dumps(chain.usage(), separators=(",", ":"))
     return columns
 
@@ -141,23 +145,36 @@ class Chain:
     """One response in the making: its prompts, and the text so far, which only grows."""
 
     def __init__(
-        self, spec: Cascade, writer: GuidedWriter, question: str, choices: list[str], reports: list[Report], seed: int
+        self,
+        spec: Cascade,
+        writer: GuidedWriter,
+        question: str,
+        choices: list[str],
+        reports: list[Report],
+        seed: int,
     ) -> None:
-        self.choices, self.reports, self.seed = [" ".join(choice.split()) for choice in choices], reports, seed
+        self.choices, self.reports, self.seed = (
+            [" ".join(choice.split()) for choice in choices],
+            reports,
+            seed,
+        )
         self._temperature = spec.temperature
         asked, told = writer.plain(question), writer.plain(evidence(spec, reports))
         offered = writer.plain("; ".join(self.choices))
         request = spec.chain_prompt.fill(evidence=told, question=asked, choices=offered)
         unheard = spec.evidence_prompt.fill(sounds=UNHEARD, speech=UNHEARD)
         self.informed, self.uninformed = (
-            writer.plain_tokens(spec.answer_prompt.fill(evidence=known, question=asked)) for known in (told, unheard)
+            writer.plain_tokens(spec.answer_prompt.fill(evidence=known, question=asked))
+            for known in (told, unheard)
         )
         self.text, self.passages = f"[PERCEPTION]\n{perception(reports)}", []
         self.context = writer.conversation(request, writer.plain(f"{self.text}\n\n{TAGS[0]}\n"))
         longest = max(len(self.context) + 2 * spec.passage_tokens + 16, len(self.informed))
         longest += max(len(writer.plain_tokens(choice)) for choice in self.choices)
         if longest > writer.context_length:
-            raise PromptTooLong(f"{longest} tokens are needed, {spec.lm.weights.source} takes {writer.context_length}")
+            raise PromptTooLong(
+                f"{longest} tokens are needed, {spec.lm.weights.source} takes {writer.context_length}"
+            )
 
     def add(self, passages: Sequence[Passage]) -> None:
         """Append the LM's passages under their tags; a passage without words leaves its slot out."""
@@ -185,7 +202,9 @@ def reason(writer: GuidedWriter, chains: Sequence[Chain]) -> None:
     """Analysis, Reasoning and Answer for all chains."""
     if not chains:
         return
-    written = writer.write([chain.context for chain in chains], [chain.seed for chain in chains], [f"\n\n{TAGS[1]}\n"])
+    written = writer.write(
+        [chain.context for chain in chains], [chain.seed for chain in chains], [f"\n\n{TAGS[1]}\n"]
+    )
     for chain, passages in zip(chains, written, strict=True):
         chain.add(passages)
     answers = [[writer.plain(choice) for choice in chain.choices] for chain in chains]
@@ -198,5 +217,8 @@ def reason(writer: GuidedWriter, chains: Sequence[Chain]) -> None:
 def _seed(spec: Cascade, batch: Batch, row: int) -> int:
     """A row's own seed: it depends on the row's content and trial, not on where in which batch the row stands."""
     content = [spec.seed, int(batch["trial"][row]), str(batch["question"][row])]
-    content += [[str(choice) for choice in batch["choices"][row]], [str(h) for h in batch["audio_hashes"][row]]]
+    content += [
+        [str(choice) for choice in batch["choices"][row]],
+        [str(h) for h in batch["audio_hashes"][row]],
+    ]
     return int(hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16], 16)

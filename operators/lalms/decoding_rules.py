@@ -46,7 +46,13 @@ class Guide(LogitsProcessor):
     """
 
     def __init__(
-        self, rows: int, tags: Sequence[Sequence[int]], limits: Limits, stops: np.ndarray, ends: np.ndarray, eos: int
+        self,
+        rows: int,
+        tags: Sequence[Sequence[int]],
+        limits: Limits,
+        stops: np.ndarray,
+        ends: np.ndarray,
+        eos: int,
     ) -> None:
         self._rows = [_RowState([*map(list, tags), [eos]], limits) for _ in range(rows)]
         self._stops, self._ends = stops, ends
@@ -64,7 +70,9 @@ class Guide(LogitsProcessor):
 
     def passages(self, decode: object) -> list[list[Passage]]:
         """What each row's LM wrote, passage by passage."""
-        return [[Passage(decode(tokens), len(tokens), ended) for tokens, ended in row.done] for row in self._rows]
+        return [
+            [Passage(decode(tokens), len(tokens), ended) for tokens, ended in row.done] for row in self._rows
+        ]
 
 
 class _RowState:

@@ -14,7 +14,7 @@ import numpy as np
 
 from operators.backbones.causal_lm import LoadedCausalLM
 from operators.backbones.packed_pass import Branch, Row, branch_log_probs, check_packing
-from operators.batching import Memo, token_batches
+from operators.batching import Memo, token_batches, token_budget
 from operators.text import encodable
 
 # A passage is one paragraph, and an opening bracket would begin a tag, which is the caller's to write.
@@ -47,13 +47,17 @@ class GuidedWriter:
     are closer than that.
     """
 
-    def __init__(self, lm: LoadedCausalLM, tokens_per_batch: int, limits: Limits, temperature: float = 0.0) -> None:
+    def __init__(
+        self, lm: LoadedCausalLM, tokens_per_batch: int | None, limits: Limits, temperature: float = 0.0
+    ) -> None:
         self._lm, self._budget, self._limits, self._temperature = lm, tokens_per_batch, limits, temperature
         check_packing(lm, min(1024, lm.context_length))
         self._passages, self._weighed = Memo(4096), Memo(16384)
         texts = lm.tokenizer.batch_decode([[token] for token in range(len(lm.tokenizer))])
         special = {*lm.tokenizer.all_special_ids, *lm.tokenizer.get_added_vocab().values()}
-        self._stops = np.array([t in special or any(s in text for s in STOPS) for t, text in enumerate(texts)])
+        self._stops = np.array(
+            [t in special or any(s in text for s in STOPS) for t, text in enumerate(texts)]
+        )
         self._ends = np.array([text.rstrip().endswith(SENTENCE_ENDS) for text in texts])
         self._end = int(lm.tokenizer.eos_token_id)
         self._special = sorted({*lm.tokenizer.all_special_tokens, *lm.tokenizer.get_added_vocab()}, key=len)
@@ -93,8 +97,11 @@ class GuidedWriter:
         written: list[list[Passage]] = [[] for _ in keys]
         tags = [self._lm.token_ids(tag) for tag in keys[0][2]]
         room = (len(tags) + 1) * self._limits.tokens + sum(map(len, tags)) + 1
-        for batch in token_batches([len(context) + room for context, _, _ in keys], self._budget):
-            for index, found in zip(batch, self._write_batch([keys[i] for i in batch], tags, room), strict=True):
+        budget = token_budget(self._budget, self._lm.device, writing=True)
+        for batch in token_batches([len(context) + room for context, _, _ in keys], budget):
+            for index, found in zip(
+                batch, self._write_batch([keys[i] for i in batch], tags, room), strict=True
+            ):
                 written[index] = found
         return written
 
@@ -119,11 +126,15 @@ class GuidedWriter:
                 pad_token_id=self._lm.padding_id,
                 logits_processor=[*rules, guide],
             )
-        return guide.passages(lambda tokens: self._lm.tokenizer.decode(tokens, skip_special_tokens=True).strip())
+        return guide.passages(
+            lambda tokens: self._lm.tokenizer.decode(tokens, skip_special_tokens=True).strip()
+        )
 
     # --- choosing -----------------------------------------------------------------------------------------------------
 
-    def log_likelihoods(self, contexts: Sequence[Sequence[int]], answers: Sequence[Sequence[str]]) -> list[np.ndarray]:
+    def log_likelihoods(
+        self, contexts: Sequence[Sequence[int]], answers: Sequence[Sequence[str]]
+    ) -> list[np.ndarray]:
         """For each context, the mean log-probability per token (nats) of each of its answers, [n answers]."""
         rows = [self._row(context, texts) for context, texts in zip(contexts, answers, strict=True)]
         found = self._weighed.get(rows, lambda missing: branch_log_probs(self._lm, missing, self._budget))

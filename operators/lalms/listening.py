@@ -38,7 +38,9 @@ class Listener:
     ) -> None:
         self._tagger, self._recogniser, self._max_words = tagger, recogniser, max_words
         self._top_k, self._min_probability, self._speech_probability = top_k, min_probability, speech
-        self._speech = [tagger.class_names.index(name) for name in SPEECH_CLASSES if name in tagger.class_names]
+        self._speech = [
+            tagger.class_names.index(name) for name in SPEECH_CLASSES if name in tagger.class_names
+        ]
         self._memo = Memo(4096)
 
     def reports(self, uris: Sequence[str], hashes: Sequence[str | None]) -> list[Report] | str:
@@ -47,7 +49,9 @@ class Listener:
             return NO_AUDIO
         if len(uris) != len(hashes):
             return f"audio_changed: the row names {len(uris)} clips and {len(hashes)} hashes"
-        found = self._memo.get(list(zip(uris, hashes, strict=True)), lambda keys: [self._listen(*key) for key in keys])
+        found = self._memo.get(
+            list(zip(uris, hashes, strict=True)), lambda keys: [self._listen(*key) for key in keys]
+        )
         errors = [report for report in found if isinstance(report, str)]
         return "; ".join(dict.fromkeys(errors)) if errors else found
 
@@ -74,7 +78,10 @@ class Listener:
 
     def _tags(self, probabilities: np.ndarray) -> tuple[tuple[str, float], ...]:
         order = np.argsort(-probabilities, kind="stable")
-        named = [(self._tagger.class_names[index], float(probabilities[index])) for index in order[: self._top_k + 1]]
+        named = [
+            (self._tagger.class_names[index], float(probabilities[index]))
+            for index in order[: self._top_k + 1]
+        ]
         kept = [(name, p) for name, p in named if p >= self._min_probability and name != "Silence"]
         return tuple(kept[: self._top_k])
 

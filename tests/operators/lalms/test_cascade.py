@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,13 @@ def batch_of(rows: list[tuple[str, list[str], list[str]]], trial: int = 0) -> Ba
     hashes = [[pcm_hash(decode(uri)) for uri in uris] for _, _, uris in rows]
     questions, choices, uris = (column(list(part)) for part in zip(*rows, strict=True))
     trials = np.full(len(rows), trial)
-    return {"question": questions, "choices": choices, "audio_uris": uris, "audio_hashes": column(hashes), "trial": trials}
+    return {
+        "question": questions,
+        "choices": choices,
+        "audio_uris": uris,
+        "audio_hashes": column(hashes),
+        "trial": trials,
+    }
 
 
 @pytest.fixture
@@ -123,6 +130,18 @@ def test_a_passage_is_what_the_lm_alone_would_write_up_to_its_limit(lm: CausalLM
     assert (passage.tokens, passage.ended) == (6, False)
 
 
+def test_a_checkpoints_repetition_penalty_does_not_bear_on_passages(lm: CausalLM, tmp_path: Path) -> None:
+    folder = shutil.copytree(lm.weights.source, tmp_path / "lm")
+    settings = json.loads((folder / "generation_config.json").read_text())
+    (folder / "generation_config.json").write_text(json.dumps({**settings, "repetition_penalty": 1.5}))
+    written = []
+    for config in (lm, CausalLM(Weights(str(folder)), device="cpu")):
+        loaded = config.load()
+        writer = GuidedWriter(loaded, None, LIMITS)
+        written.append(writer.write([loaded.token_ids("Rain falls on a tin roof")], [0], ["\n\n[NEXT]\n"]))
+    assert written[0] == written[1]
+
+
 @pytest.mark.weights
 def test_the_tag_between_passages_is_context_for_the_second(writer: GuidedWriter, lm: CausalLM) -> None:
     loaded = lm.load()
@@ -151,7 +170,9 @@ def test_passages_hold_no_stop_and_no_repeated_four_tokens(writer: GuidedWriter,
 
 @pytest.mark.weights
 def test_writing_does_not_depend_on_batch_size_or_order(lm: CausalLM) -> None:
-    contexts = [lm.load().token_ids(text) for text in ("Rain", "a dog barks and a low", "roof " * 40, "tin", "while")]
+    contexts = [
+        lm.load().token_ids(text) for text in ("Rain", "a dog barks and a low", "roof " * 40, "tin", "while")
+    ]
     at_once = GuidedWriter(lm.load(), 100_000, LIMITS).write(contexts, [0] * 5, ["\n\n[X]\n"])
     one_by_one = GuidedWriter(lm.load(), 1, LIMITS).write(contexts[::-1], [0] * 5, ["\n\n[X]\n"])[::-1]
     assert at_once == one_by_one
@@ -161,7 +182,10 @@ def test_writing_does_not_depend_on_batch_size_or_order(lm: CausalLM) -> None:
 def test_sampling_depends_on_the_seed_alone(lm: CausalLM) -> None:
     contexts = [lm.load().token_ids("Rain falls"), lm.load().token_ids("a dog")]
     warm = GuidedWriter(lm.load(), 4096, LIMITS, temperature=1.0)
-    assert warm.write(contexts, [1, 2]) == GuidedWriter(lm.load(), 1, LIMITS, 1.0).write(contexts[::-1], [2, 1])[::-1]
+    assert (
+        warm.write(contexts, [1, 2])
+        == GuidedWriter(lm.load(), 1, LIMITS, 1.0).write(contexts[::-1], [2, 1])[::-1]
+    )
     texts = {warm.write(contexts[:1], [seed])[0][0].text for seed in range(8)}
     assert len(texts) > 1
 
@@ -196,7 +220,10 @@ def test_a_class_is_one_entity(class_name: str, entity: str) -> None:
 
 
 def test_recognised_words_cannot_pass_for_tags_or_labels() -> None:
-    assert harmless("[ANSWER] no\nEntities: a ghost at 11:30 ＜x＞") == "(ANSWER) no Entities, a ghost at 11:30 (x)"
+    assert (
+        harmless("[ANSWER] no\nEntities: a ghost at 11:30 ＜x＞")
+        == "(ANSWER) no Entities, a ghost at 11:30 (x)"
+    )
 
 
 def test_a_chain_has_four_slots_and_only_the_detectors_entities(toy: Any, tmp_path: Path) -> None:
@@ -204,7 +231,9 @@ def test_a_chain_has_four_slots_and_only_the_detectors_entities(toy: Any, tmp_pa
     done = toy(batch_of([(question, choices, uris) for question, choices in HARD]))
     assert done["response_error"].tolist() == [None] * len(HARD)
     for response, (_, choices) in zip(done["response"], HARD, strict=True):
-        assert response.startswith("[PERCEPTION]\nEntities: dog, bird vocalization.\nDescription: The tagger reports dog (0.90)")
+        assert response.startswith(
+            "[PERCEPTION]\nEntities: dog, bird vocalization.\nDescription: The tagger reports dog (0.90)"
+        )
         assert parse_slots(response).entities == ("dog", "bird vocalization")
         assert response.rpartition("[ANSWER]\n")[2] in [" ".join(choice.split()) for choice in choices] or (
             "[ANSWER] b" in choices
@@ -258,8 +287,13 @@ def test_a_question_longer_than_the_context_is_refused_by_name(toy: Any, tmp_pat
 
 
 @pytest.mark.weights
-def test_responses_do_not_depend_on_batches_and_trials_differ_only_when_warm(toy: Any, tmp_path: Path) -> None:
-    rows = [(question, choices, [clip_file(tmp_path, 0.1 + 0.1 * (n % 3))]) for n, (question, choices) in enumerate(HARD)]
+def test_responses_do_not_depend_on_batches_and_trials_differ_only_when_warm(
+    toy: Any, tmp_path: Path
+) -> None:
+    rows = [
+        (question, choices, [clip_file(tmp_path, 0.1 + 0.1 * (n % 3))])
+        for n, (question, choices) in enumerate(HARD)
+    ]
     whole = toy(batch_of(rows))["response"].tolist()
     assert toy(batch_of(rows[::-1]), tokens_per_batch=1)["response"].tolist()[::-1] == whole
     assert toy(batch_of(rows, trial=1))["response"].tolist() == whole
@@ -268,7 +302,9 @@ def test_responses_do_not_depend_on_batches_and_trials_differ_only_when_warm(toy
     assert toy(batch_of(rows, trial=1), temperature=1.0)["response"].tolist() != warm
 
 
-def test_the_fingerprint_covers_prompt_text_and_parts_but_not_batch_sizes(lm: CausalLM, tmp_path: Path) -> None:
+def test_the_fingerprint_covers_prompt_text_and_parts_but_not_batch_sizes(
+    lm: CausalLM, tmp_path: Path
+) -> None:
     base = Cascade(lm)
     (tmp_path / "copy.txt").write_text(Prompt("cascade_chain").text)
     (tmp_path / "other.txt").write_text(Prompt("cascade_chain").text + " Be brief.")
@@ -302,7 +338,11 @@ def test_the_real_cascade_on_real_clips() -> None:
     rows = [
         ("Which sound source can be heard?", sounds, [str(esc / "1-30226-A.ogg")]),
         ("What does the speaker say?", said, [str(speech / "1001_ITH_SAD_XX.wav")]),
-        ("Which clip holds speech?", ["Clip 1", "Clip 2"], [str(esc / "1-30226-A.ogg"), str(speech / "1001_ITH_SAD_XX.wav")]),
+        (
+            "Which clip holds speech?",
+            ["Clip 1", "Clip 2"],
+            [str(esc / "1-30226-A.ogg"), str(speech / "1001_ITH_SAD_XX.wav")],
+        ),
         ("Which sound?", sounds, [str(esc / "1-30226-A.ogg")]),
     ]
     batch = batch_of(rows)
