@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 
-from operators.audio import shown
 from operators.base import Spec
 from operators.fingerprint import canonical, fingerprint
+from operators.locators import shown
 from operators.schema import STORED_RESPONSE, STORED_SCORE
 
 

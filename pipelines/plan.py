@@ -9,9 +9,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from operators.audio import shown
 from operators.base import Stage, check_columns
 from operators.fingerprint import fingerprint
+from operators.locators import shown
 from operators.schema import ITEM
 from operators.weights import WeightsError
 from pipelines.config import Cluster

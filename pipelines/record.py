@@ -14,10 +14,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from omegaconf import DictConfig, OmegaConf
 
-from operators.audio import shown
 from operators.base import Spec
 from operators.fingerprint import canonical, fingerprint
 from operators.leaderboard import to_markdown
+from operators.locators import shown
 from operators.schema import result_schema
 from pipelines.phases import Journal
 
