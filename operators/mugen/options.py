@@ -91,7 +91,9 @@ _DENIES = re.compile(
     r"\b(?:not?|never|neither|nor|cannot|without|unlike|except|but|if|whether|maybe|perhaps|wrong|incorrect)\b|n't\b|\?",
     re.IGNORECASE,
 )
-_COMMITS = re.compile(r"\bI(?:'d|’d|\swould)?\s(?:think|believe|say)\b|\bin my (?:opinion|view)\b", re.IGNORECASE)
+_COMMITS = re.compile(
+    r"\bI(?:'d|’d|\swould)?\s(?:think|believe|say)\b|\bin my (?:opinion|view)\b", re.IGNORECASE
+)
 _SETTLES = re.compile(r"\b(?:\w{3,}est|most|least|best|match(?:es)?|satisf\w+|fits?|same)\b", re.IGNORECASE)
 
 

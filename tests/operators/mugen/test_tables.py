@@ -106,3 +106,4 @@ def test_what_is_printed_holds_the_numbers_and_no_markup():
     text = out.getvalue()
     for words in ("[red]m", "33.33±53.34", "66.67", "APSC+CoT", "+33.33", "MA"):
         assert words in text
+    assert "gain in points [95%], p, further generations per item and point\n" in text, "titles do not wrap"
