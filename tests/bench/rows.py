@@ -33,7 +33,7 @@ def sample_rows(limit: int | None = None) -> Batch:
             response = json.loads(line)
             said[response["id"]].append(response["response"])
     rows = [_row(items[name], response) for name, responses in said.items() for response in responses]
-    batch = _batch([row for group in in_any_order(rows, GROUP) for row in group][:limit])
+    batch = in_columns([row for group in in_any_order(rows, GROUP) for row in group][:limit])
     probed = ProbeAudio().build()({"audio_uris": batch["audio_uris"]})
     return {**batch, "audio_hashes": probed["audio_hashes"]}
 
@@ -61,7 +61,8 @@ def _row(item: dict[str, Any], response: str) -> dict[str, Any]:
     }
 
 
-def _batch(rows: list[dict[str, Any]]) -> Batch:
+def in_columns(rows: list[dict[str, Any]]) -> Batch:
+    """The rows as one batch."""
     columns: Batch = {name: np.empty(len(rows), dtype=object) for name in rows[0]}
     for index, row in enumerate(rows):
         for name, cell in row.items():

@@ -11,7 +11,7 @@ from operators.metrics.chain_coverage import SLOT_MARK
 from operators.prompts import Prompt
 from tests.bench.naive import PLAIN
 from tests.bench.rows import GROUP, by_row, sample_rows
-from tests.bench.throughput import METRICS, main, offline_scorers
+from tests.bench.throughput import METRICS, Timing, main, offline_scorers, one_slot, summary
 
 ROWS = 6
 SHORT_PROMPT = f"### user\nHow much does this say, from 0.0 to 1.0?\n{SLOT_MARK}\n"
@@ -65,3 +65,20 @@ def test_an_unknown_metric_is_named_with_those_there_are(capsys):
     with pytest.raises(SystemExit):
         main(["--metrics", "m2,m9"])
     assert "m9; there are m1, m2, m3" in capsys.readouterr().err
+
+
+def test_a_loop_that_takes_too_long_is_timed_on_one_slot():
+    row = {"perception": "a", "analysis": "ccc", "reasoning": "bb", "answer": "d"}
+    assert one_slot(row) == ({"perception": "", "analysis": "", "reasoning": "bb", "answer": "d"}, 3)
+    assert one_slot({**row, "reasoning": " ", "analysis": ""})[1] == 1
+    assert one_slot({**row, "perception": "", "reasoning": "", "analysis": ""})[1] == 1
+
+
+def test_the_stage_comes_with_and_without_the_loop_that_ran_in_part():
+    whole = Timing(rows=2, loop_rows=1, metric=[4.0], loop=[6.0], bare={"a": [2.0]})
+    part = Timing(rows=2, loop_rows=1, loop_in_part=True, metric=[6.0], loop=[54.0], bare={"a": [4.0]})
+    found = summary({"m2": whole, "m3": part})
+    # Per row: the loop takes 6 and 54 seconds, the metric 4 / 2 = 2 and 6 / 2 = 3: 60 / 5 = 12, and 6 / 2 = 3.
+    assert found["stage"]["times_loop"] == pytest.approx(12)
+    assert found["stage without m3"]["times_loop"] == pytest.approx(3)
+    assert "stage without m3" not in summary({"m2": whole})
