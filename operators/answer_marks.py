@@ -14,36 +14,17 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
+from operators.answer_numbers import COMPOUND, NUMBERS, with_digits
+from operators.answer_phrases import in_longer_phrase
+
 _TEXT, _LETTER = 0xF0000, 0x100000
 MOST_CHOICES = 0x1000
 UNKNOWN_LETTER = chr(_LETTER + MOST_CHOICES)
 TEXT_MARK = f"[{chr(_TEXT)}-{chr(_TEXT + MOST_CHOICES)}]"
 LETTER_MARK = f"[{chr(_LETTER)}-{UNKNOWN_LETTER}]"
 MARK = f"[{TEXT_MARK[1:-1]}{LETTER_MARK[1:-1]}]"
+PART = chr(_LETTER + 2 * MOST_CHOICES)  # follows a text mark that is part of a longer phrase ("hot dog")
 
-NUMBERS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-]
 ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
 
 # Controls, soft hyphens, direction marks, surrogates, private use: nothing that a choice could be told apart by.
@@ -111,12 +92,12 @@ class Choices:
 
 def normalise(text: str) -> str:
     """NFKC (full-width and circled letters become plain), no invisible characters, one form of quote and
-    dash.
+    dash, numbers of several words in digits.
     """
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).translate(_PUNCTUATION)
     if not text.isascii() and set(_FOREIGN.findall(text)) <= {chr(code) for code in _ALIKE}:
         text = text.translate(_ALIKE)
-    return _RUN.sub(r"\1\1\1", _INVISIBLE.sub("", _KNOWN_TAG.sub(" ", text)))
+    return with_digits(_RUN.sub(r"\1\1\1", _INVISIBLE.sub("", _KNOWN_TAG.sub(" ", text))))
 
 
 def key_of(text: str) -> tuple[str, ...]:
@@ -163,6 +144,16 @@ def _without_letters(texts: list[str]) -> list[str]:
     return texts
 
 
+# As an answer "no" stands before a pause or a new clause; before a noun it denies the noun ("I have no idea").
+_NO_ALONE = (
+    r"(?=\s*(?:\Z|[^\w\s]|\n)|\s(?:because|since|as|there|it|i|he|she|they|we|you|the|this|that|these|those|not|for|and|but|or|is|was)\b)"
+)
+# Said of the answer ("the right answer is left"), these words do not name a choice.
+_QUALIFIERS = frozenset(
+    ["right", "wrong", "correct", "incorrect", "best", "final", "only", "true", "good", "likely", "possible"]
+)
+
+
 @lru_cache(maxsize=4096)
 def _pattern(keys: tuple[tuple[str, ...], ...]) -> re.Pattern[str] | None:
     """One expression with a group per distinct choice text, longest first; single letters are left to the letter marks.
@@ -171,8 +162,9 @@ def _pattern(keys: tuple[tuple[str, ...], ...]) -> re.Pattern[str] | None:
     """
     texts = [(group, key) for group, key in enumerate(keys) if not re.fullmatch("[a-z]", "".join(key))]
     texts.sort(key=lambda entry: (-len(entry[1]), -len("".join(entry[1]))))
-    named = [f"(?P<g{group}>{_phrase(key)})" for group, key in texts]
-    return re.compile("|".join(named), re.IGNORECASE) if named else None
+    named = [(len(key), f"(?P<g{group}>{_phrase(key)})") for group, key in texts]
+    longer, single = ([text for words, text in named if (words > 1) is several] for several in (True, False))
+    return re.compile("|".join([*longer, f"(?:{COMPOUND})", *single]), re.IGNORECASE) if named else None
 
 
 def _phrase(key: tuple[str, ...]) -> str:
@@ -184,6 +176,8 @@ def _phrase(key: tuple[str, ...]) -> str:
     after = rf"(?![^\W{_GLUE_AFTER}_]|'[^\W_]|[#♯♭°%]|/\w)" if last[-1].isalnum() else ""
     if last[-1].isdigit():
         after += r"(?![.,:]\d)"
+    if first.isdigit():
+        before += r"(?<!\A-)(?<![\s(]-)"
     if len(key) == 1 and first.isdigit():
         before += "(?<!least )(?<!most )(?<!than )(?<!about )"
     if len(key) == 1 and first in {"1", "none", "all", "both", "some"}:
@@ -191,6 +185,10 @@ def _phrase(key: tuple[str, ...]) -> str:
             rf"(?<!\b{word}\s)" for word in ("this", "that", "the", "no", "any", "each", "every")
         )
         after += r"(?!\s(?:of|that|which|who|another)\b)"
+    if key == ("no",):
+        after += _NO_ALONE
+    if len(key) == 1 and first in _QUALIFIERS:
+        after += r"(?!\s(?:(?:final|best|likely)\s)?(?:answer|option|choice|response|one)\b)"
     return before + body + after
 
 
@@ -220,7 +218,8 @@ _STANDING = re.compile(
     rf"|(?:(?<=[\s:=\"'])|\A)(?P<lower>[a-z])(?=[\"')\]}}]?\s{{0,3}}(?:\Z|[.,;!?}}\n。]))"
 )
 _NUMBERED = re.compile(
-    rf"\b(?:(?P<ordinal>{'|'.join(ORDINALS)}|last)\s(?:option|choice)|(?:option|choice)\s(?:number\s|#)?(?P<number>\d{{1,2}}))\b",
+    rf"\b(?:(?P<ordinal>{'|'.join(ORDINALS)}|last)\s(?:option|choice)|(?:option|choice)\s(?:number\s|#)?(?P<number>\d{{1,2}}))\b"
+    rf"|(?<![\w)])[(\[]\s?(?P<label>\d{{1,2}})\s?[)\]](?=\s{{0,3}}{TEXT_MARK})",
     re.IGNORECASE,
 )
 _OPTION_NUMBER = re.compile(rf"\b(?:option|choice)\s{TEXT_MARK}", re.IGNORECASE)
@@ -230,7 +229,7 @@ _LETTER_THEN_TEXT = re.compile(rf"({LETTER_MARK})[\s).:\]\"'>=-]{{1,8}}({TEXT_MA
 def mark(text: str, choices: Choices) -> str:
     """A normalised text with every mention of a choice replaced by its mark."""
     if pattern := _pattern(tuple(choices.group_of)):
-        text = pattern.sub(lambda match: chr(_TEXT + int(match.lastgroup[1:])), text)  # type: ignore[index]
+        text = pattern.sub(_texted, text)
     if choices.numeric:
         # With numbers among the choices, "option 2" may mean the second choice or the choice 2.
         text = _OPTION_NUMBER.sub(" ", text)
@@ -238,6 +237,12 @@ def mark(text: str, choices: Choices) -> str:
         text = _NUMBERED.sub(lambda match: _numbered(match, choices), text)
     text = _STANDING.sub(lambda match: _lettered(match, choices), text)
     return _LETTER_THEN_TEXT.sub(r"\1 \2", text)
+
+
+def _texted(match: re.Match[str]) -> str:
+    if not match.lastgroup:
+        return match.group()
+    return chr(_TEXT + int(match.lastgroup[1:])) + (PART if in_longer_phrase(match) else "")
 
 
 def _lettered(match: re.Match[str], choices: Choices) -> str:
@@ -257,9 +262,10 @@ def _lettered(match: re.Match[str], choices: Choices) -> str:
 def _numbered(match: re.Match[str], choices: Choices) -> str:
     total = sum(map(len, choices.groups)) + len(choices.empty)
     ordinal = (match["ordinal"] or "").lower()
+    number = match["number"] or match["label"]
     place = (
-        int(match["number"]) - 1
-        if match["number"]
+        int(number) - 1
+        if number
         else total - 1
         if ordinal == "last"
         else ORDINALS.index(ordinal)

@@ -9,9 +9,9 @@ several languages.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from operators.answer_marks import LETTER_MARK, MARK, TEXT_MARK, Choices, group_of_mark, index_of_mark
+from operators.answer_clauses import ENDS, FILLER, LIST_WORDS, NEGATES, TOKEN, Verdict, affirmed, all_affirmed
+from operators.answer_marks import LETTER_MARK, MARK, PART, TEXT_MARK
 
 _NOUNS = (
     r"\bans\b(?=\s?[:=])|(?<!to )(?<!not )\banswers?\b(?!\s(?:choices|options|this|the question|from|accurately))|\bsolution\b|\brespuesta\b|\bréponse\b|"
@@ -27,6 +27,13 @@ _DECLARED = re.compile(
     re.IGNORECASE,
 )
 _OPINION = re.compile(r"\b(?:say|believe|think|guess)\Z", re.IGNORECASE)
+# "Option C is correct", "it is option D that fits best", "the sound matches option B".
+_FITS = re.compile(
+    rf"{MARK}\W{{1,4}}(?:is|was|must be|would be|has to be|seems|appears)\s(?:\w+\s){{0,2}}?(?:correct|right)\b(?!\s(?!because|since|as|and|given|here|so)\w)"
+    rf"|{MARK}\W{{1,4}}(?:that\s|which\s)?(?:best\s)?(?:fits|matches)\b"
+    rf"|\b(?:match(?:es)?|fits?|corresponds to|points to|aligns with|is consistent with|supports)\W{{1,3}}{LETTER_MARK}",
+    re.IGNORECASE,
+)
 _CONCLUDED = re.compile(
     r"\b(?:therefore|thus|hence|consequently|in conclusion|(?:i |we )?conclude|in summary|to summari[sz]e|ultimately|"
     r"(?:most|best|closest)\b[^,.;:]{0,60}?\b(?:is|are|as)|por lo tanto|donc|daher|portanto|quindi|поэтому)\b|(?:\A|[,;]\s?)so\b|因此|所以|したがって|따라서",
@@ -50,6 +57,10 @@ _NO_CHOICE_FITS = re.compile(
     r"\bnone\b[^.]{0,30}\b(?:fits?|match\w*|apply)\b|\A\W*none\W*\Z|\bninguna\b|\baucune\b|\bkeine der\b|以上都不",
     re.IGNORECASE,
 )
+_UNLISTED = re.compile(
+    r"\b(?:answer|option|choice)\b[^.;]{0,20}(?:\bnot|n't)\s(?:listed|given|available|provided|present|offered|included|here|there)\b",
+    re.IGNORECASE,
+)
 _ALL_FIT = re.compile(
     r"\b(?:all|both|any) of (?:the|these|them|those)\b|\ball (?:options|choices)\b", re.IGNORECASE
 )
@@ -66,174 +77,14 @@ _SUPPOSES = re.compile(
 _RETRACTS = re.compile(
     r"\W*(?:wait|no|actually|correction|sorry|oops|hmm|on second thought)\b", re.IGNORECASE
 )
+_DOUBTS = re.compile(
+    r"\W*(?:(?:but|however|though|although|or|then again)\b\W*)?(?:perhaps|maybe|possibly|it (?:may|might|could))\b"
+    r"[^.!?]{0,40}?(?:\bnot\b|n't\b)",
+    re.IGNORECASE,
+)
 _REVISES = re.compile(
     r"\b(?:wait|actually|however|but|correction|on second thought|instead|reconsider\w*|no)\b", re.IGNORECASE
 )
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_TOKEN = re.compile(rf"{MARK}|[^\W_]+(?:'[^\W_]+)*|[^\w\s]")
-_IS_MARK = re.compile(MARK)
-_NEGATES = _words(
-    "not no never neither nor cannot except excluding exclude excluded excludes eliminate eliminated "
-    "eliminates eliminating reject rejected rejects rejecting rule ruled rules ruling unlike than "
-    "instead besides other others nicht kein keine pas non não niet nie ni не нет 不是 不 wrong incorrect "
-    "false unlikely less implausible irrelevant inconsistent absent impossible"
-)
-_NEGATES_BACKWARD_ONLY = _words("wrong incorrect false implausible irrelevant inconsistent absent impossible")
-_AUXILIARIES = _words(
-    "is are was were do does did can could would will be been seem seems also both all options option "
-    "therefore choices"
-)
-_LIST_WORDS = _words("and or nor / \" ' ( ) [ ] , a an the option either y o und oder et ou")
-_RESETS = _words(
-    "but however so then answer ; : . because since although though hence therefore sondern sino mais"
-)
-_ENDS = _words(
-    "because since as while whereas although though given due which considering where porque weil parce car"
-)
-_FILLER = _words(
-    "is are be it it's its that this the an a most likely probably clearly definitely option choice "
-    "letter answer correct final would should must will therefore text mathrm textbf i think not but "
-    "rather than either neither nor or and of indeed simply s to my number one es la el le est ist "
-    "lautet die der é o il è adalah là jest är er on hij opción opcion correcta correta corretta "
-    "correcte exacta certa bonne richtig richtige"
-)
-_COPULAS = _words("is be es ist est")
-_BLOCKS = _words(
-    "based supported derived given by from about due question requires depends provide using contains "
-    "includes listed among"
-)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The choices that one statement affirms: letter marks and text groups."""
-
-    letters: frozenset[int | None] = frozenset()
-    groups: frozenset[int] = frozenset()
-
-    def __bool__(self) -> bool:
-        return bool(self.letters or self.groups)
-
-    def resolve(self, choices: Choices) -> tuple[int | None, str | None]:
-        """The one index that the statement names, or None and the reason why there is none."""
-        if len(self.letters) > 1 or len(self.groups) > 1:
-            return None, "several_choices"
-        group = choices.groups[next(iter(self.groups))] if self.groups else ()
-        if not self.letters:
-            return (
-                (group[0], None)
-                if len(group) == 1
-                else (None, "duplicated_choice" if group else "no_choice_named")
-            )
-        letter = next(iter(self.letters))
-        if group and letter not in group:
-            return None, "letter_and_text_disagree"
-        if letter is None:
-            return None, "letter_out_of_range"
-        return (None, "empty_choice") if letter in choices.empty else (letter, None)
-
-
-@dataclass(frozen=True)
-class Named:
-    """One mark in a statement: where it stands among the tokens, and whether it is affirmed."""
-
-    place: int
-    mark: str
-    affirmed: bool
-
-
-def sentences(marked: str) -> list[str]:
-    """The sentences of a marked text; a colon or a copula at a line's end runs on."""
-    marked = re.sub(r"(:|\b(?:is|are|es|ist|est))[ \t]{0,4}\n\s*", r"\1 ", marked)
-    parts = re.split(r"(?<=[.!?])[\"')\]]{0,3}\s|(?<=[.!?])(?=" + MARK + r")|\n|[。！？]", marked)
-    return [part.strip() for part in parts if part and part.strip()]
-
-
-def named(tokens: list[str]) -> list[Named]:
-    """The marks among `tokens`, each affirmed or denied ("not A", "B rather than A", "A and B are wrong")."""
-    found: list[Named] = []
-    negated, run, last = False, 0, -1  # `run`: how many of the last marks stand in one list
-    for place, token in enumerate(tokens):
-        word = token.lower()
-        if _IS_MARK.match(token):
-            found.append(Named(place, token, not negated))
-            run, last = run + 1, place
-        elif _is_negation(word, tokens, place):
-            if run and all(
-                between.lower() in _AUXILIARIES for between in tokens[last + 1 : place] if between.isalnum()
-            ):
-                found[-run:] = [Named(mark.place, mark.mark, False) for mark in found[-run:]]
-            negated, run = word not in _NEGATES_BACKWARD_ONLY, 0
-        elif word in _RESETS or (word == "," and not _continues_list(tokens, place)):
-            negated, run = False, 0
-        elif word not in _LIST_WORDS and word not in _AUXILIARIES and word.isalnum():
-            run = 0
-    return found
-
-
-def _is_negation(word: str, tokens: list[str], place: int) -> bool:
-    doubtless = word == "no" and tokens[place + 1 : place + 2] in (["doubt"], ["question"])
-    return (word in _NEGATES or word.endswith("n't")) and not doubtless
-
-
-def _continues_list(tokens: list[str], comma: int) -> bool:
-    """Whether the tokens after a comma go on with a list of marks: ", B", ", or B"."""
-    for token in tokens[comma + 1 : comma + 6]:
-        if _IS_MARK.match(token):
-            return True
-        if token.lower() not in _LIST_WORDS:
-            return False
-    return False
-
-
-def affirmed(text: str, most_words: int | None = None, blocks: bool = False) -> Verdict:
-    """What the text after a cue affirms, up to a subordinate clause.
-
-    A letter counts only when nothing but filler stands before it, so that no article or initial is read
-    as a choice; a choice's text may stand up to `most_words` words after the cue.
-    """
-    tokens = _main_clause(_TOKEN.findall(text))
-    letters: set[int | None] = set()
-    groups: set[int] = set()
-    start, joined = 0, True
-    for mark in named(tokens):
-        words = [
-            token.lower()
-            for token in tokens[start : mark.place]
-            if token[0].isalnum() and not _IS_MARK.match(token)
-        ]
-        is_letter = bool(re.match(LETTER_MARK, mark.mark))
-        near = all(word in _FILLER or not word.isascii() for word in words) or (
-            words[-1] in _COPULAS and len(words) <= 8 and not _BLOCKS & set(words)
-        )
-        reached = (
-            near
-            if is_letter
-            else (most_words is None or len(words) <= most_words) and not (blocks and _BLOCKS & set(words))
-        )
-        joined = joined and reached
-        if mark.affirmed and joined:
-            letters |= {index_of_mark(mark.mark)} if is_letter else set()
-            groups |= set() if is_letter else {group_of_mark(mark.mark)}
-        if joined:
-            start = mark.place
-    return Verdict(frozenset(letters), frozenset(groups))
-
-
-def _main_clause(tokens: list[str]) -> list[str]:
-    """The tokens up to a reason or a remark that follows the first mark."""
-    first = next((place for place, token in enumerate(tokens) if _IS_MARK.match(token)), len(tokens))
-    for place in range(first + 1, len(tokens)):
-        word = tokens[place].lower()
-        held = "".join(tokens[place + 1 : place + 3])
-        if word in _ENDS or word == ";" or (word == "(" and not re.fullmatch(rf"{MARK}\)", held)):
-            return tokens[:place]
-    return tokens
 
 
 def declared(sentence: str) -> Verdict:
@@ -247,25 +98,27 @@ def declared(sentence: str) -> Verdict:
     before = sentence[max(0, cues[0].start() - _REACH) : cues[0].start()] if cues else ""
     gap = re.split(MARK, before)[-1]
     if gap != before and len(gap.split()) <= 6 and _COPULA.search(gap):
-        return _all_affirmed(re.split(r"[;:]\s", before)[-1])
-    return Verdict()
+        return _whole_mentions(re.split(r"[;:]\s", before)[-1])
+    fits = [] if supposes(sentence) else list(_FITS.finditer(sentence))
+    if not fits:
+        return Verdict()
+    return _whole_mentions(
+        re.split(r"[;:]\s", sentence[max(0, fits[-1].end() - _REACH) : fits[-1].end()])[-1]
+    )
+
+
+def _whole_mentions(text: str) -> Verdict:
+    """Every mark of a text that is not denied, if none of them is part of a longer phrase."""
+    return Verdict() if PART in text else all_affirmed(text)
 
 
 def _is_whole_opinion(text: str) -> bool:
     """Whether "I think ..." goes on with a choice and little else: "I think the dog is far away" chooses nothing."""
     before, *after = re.split(MARK, text, maxsplit=1)
-    follows = _TOKEN.findall(after[0])[:1] if after else []
-    plain = all(word.lower() in _FILLER for word in _TOKEN.findall(before) if word[0].isalnum())
+    follows = TOKEN.findall(after[0])[:1] if after else []
+    plain = all(word.lower() in FILLER for word in TOKEN.findall(before) if word[0].isalnum())
     return plain and all(
-        not word[0].isalnum() or word.lower() in _ENDS | _NEGATES | _LIST_WORDS for word in follows
-    )
-
-
-def _all_affirmed(text: str) -> Verdict:
-    marks = [mark.mark for mark in named(_TOKEN.findall(text)) if mark.affirmed]
-    letters = {index_of_mark(mark) for mark in marks if re.match(LETTER_MARK, mark)}
-    return Verdict(
-        frozenset(letters), frozenset(group_of_mark(mark) for mark in marks if re.match(TEXT_MARK, mark))
+        not word[0].isalnum() or word.lower() in ENDS | NEGATES | LIST_WORDS for word in follows
     )
 
 
@@ -273,19 +126,6 @@ def concluded(sentence: str) -> Verdict:
     """What a sentence concludes ("therefore ...", "the most likely source is ...")."""
     cue = _CONCLUDED.search(sentence)
     return affirmed(sentence[cue.end() : cue.end() + _REACH]) if cue else Verdict()
-
-
-def denies(sentence: str) -> bool:
-    """Whether a sentence names choices only to deny them."""
-    marks = named(_TOKEN.findall(sentence))
-    return bool(marks) and not any(mark.affirmed for mark in marks)
-
-
-def only_filler(text: str) -> bool:
-    """Whether nothing but marks, punctuation and small words stands in a text."""
-    return all(
-        word.lower() in _FILLER for word in _TOKEN.findall(re.sub(MARK, " ", text)) if word[0].isalnum()
-    )
 
 
 def mentioned(text_sentences: list[str]) -> Verdict:
@@ -296,7 +136,7 @@ def mentioned(text_sentences: list[str]) -> Verdict:
     "likely" and the like; elsewhere the words of a choice may just be part of the story.
     """
     told = [s for s in text_sentences if not s.endswith("?") and not supposes(s)]
-    every = [_all_affirmed(sentence) for sentence in told]
+    every = [all_affirmed(sentence) for sentence in told]
     groups = frozenset(group for verdict in every for group in verdict.groups)
     if len(groups) == 1:
         wanted = chr(ord(TEXT_MARK[1]) + next(iter(groups)))
@@ -308,7 +148,7 @@ def mentioned(text_sentences: list[str]) -> Verdict:
 def _is_finding(sentence: str, wanted: str, alone: bool) -> bool:
     before, found, after = sentence.rpartition(wanted)
     before = before[-200:]
-    if not found or _BESIDE.search(before):
+    if not found or after.startswith(PART) or _BESIDE.search(before):
         return False
     final = re.match(r"[\s.!\"'\])}>:]{0,6}(?:,|\Z)", after)
     linked = _LINKED.search(before) and (final or before[-1:] in "\"'")
@@ -317,11 +157,16 @@ def _is_finding(sentence: str, wanted: str, alone: bool) -> bool:
 
 def refuses(sentence: str) -> str | None:
     """The reason why a sentence gives no answer at all, or None."""
-    if _NO_CHOICE_FITS.search(sentence):
+    if unlisted(sentence) or _NO_CHOICE_FITS.search(sentence):
         return "none_of_the_choices"
     if _ALL_FIT.search(sentence):
         return "several_choices"
     return "refusal" if _REFUSES.search(sentence) else None
+
+
+def unlisted(sentence: str) -> bool:
+    """Whether a sentence says that the answer is not among the choices; what it names then is second best."""
+    return bool(_UNLISTED.search(sentence))
 
 
 def has_cue(sentence: str) -> bool:
@@ -334,6 +179,11 @@ def revises(sentence: str) -> bool:
     return bool(_REVISES.search(sentence))
 
 
+def doubts(sentence: str) -> bool:
+    """Whether a sentence takes back the one before it without naming another choice: "But perhaps it does not."."""
+    return bool(_DOUBTS.match(sentence)) and not re.search(MARK, sentence)
+
+
 def supposes(sentence: str) -> bool:
     """Whether a sentence only supposes something ("if it were a dog, ...")."""
     return bool(_SUPPOSES.match(sentence))
@@ -341,14 +191,16 @@ def supposes(sentence: str) -> bool:
 
 def retracts(sentence: str) -> Verdict:
     """What a sentence that takes back the one before it affirms ("no, it's C")."""
-    return _all_affirmed(sentence) if _RETRACTS.match(sentence) else Verdict()
+    return all_affirmed(sentence) if _RETRACTS.match(sentence) else Verdict()
 
 
 def unlisted_alternative(sentence: str) -> bool:
-    """Whether a choice is offered beside something that is none: "'Lake' or 'Ocean'"."""
-    return bool(
-        re.search(
-            rf"{TEXT_MARK}[\"')\]]{{0,2}}\sor\s[\"'(]{{0,2}}(?!any|no|not|another|other|similar|simply)\w",
-            sentence,
-        )
-    )
+    """Whether a choice is offered beside something that is none: "'Lake' or 'Ocean'", in either order."""
+    return bool(_BEFORE_OTHER.search(sentence) or _AFTER_OTHER.search(sentence))
+
+
+_BEFORE_OTHER = re.compile(
+    rf"{TEXT_MARK}[\"')\]]{{0,2}}[\s,(]{{1,3}}or\s(?:(?:perhaps|possibly|maybe)\s)?[\"'(]{{0,2}}"
+    r"(?!any|no|not|another|other|similar|simply|perhaps|possibly|maybe|rather)\w"
+)
+_AFTER_OTHER = re.compile(rf"(?<!\bmore)(?<!\bone)\w[\"')\]]{{0,2}}\sor\s[\"'(]{{0,2}}(?:an?\s|the\s)?{TEXT_MARK}")

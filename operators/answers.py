@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from operators import answer_statements as statements
-from operators.answer_marks import MARK, Choices, key_of, mark, normalise, prepare
-from operators.answer_statements import Verdict
+from operators.answer_clauses import Verdict, affirmed, denies, only_filler, sentences, turned
+from operators.answer_marks import MARK, PART, Choices, key_of, mark, normalise, prepare
 from operators.cot import parse_slots
 
 
@@ -138,6 +138,8 @@ def _equal(text: str, choices: Choices) -> int | None:
     if len(text) > _SHORT:
         return None
     plain = normalise(text).strip()
+    if plain.rstrip("\"') ]").endswith("?") and plain.casefold() not in choices.texts:
+        return None  # it asks
     if _LETTER_A.search(plain) and plain.casefold() not in choices.texts:
         return None
     group = choices.group_of.get(key_of(plain))
@@ -148,11 +150,13 @@ def _read(marked: str, choices: Choices, tag: str) -> Extraction:
     """One zone of text: as a bare answer, else by its last declaration, its opening, its conclusion, its
     mentions.
     """
-    said = statements.sentences(marked)
+    said = sentences(marked)
     if not said:
         return _refuse("no_choice_named")
-    if bare := _bare(marked):
-        return _settle(bare, choices, tag + ("letter" if bare.letters else "exact"))
+    bare = _bare(marked)
+    # A list of the choices with a statement below ("A. dog\nB. cat\nThe answer is B.") is read as statements.
+    if bare and not (bare.resolve(choices)[0] is None and len(said) > 1 and any(map(statements.has_cue, said))):
+        return _settle(bare, choices, tag + ("letter" if bare.letters else "exact"), marked)
     first = _opening(said, bool(tag))
     declared = _last_declared(said, choices, tag)
     if declared and first and declared.index is not None and tag:
@@ -162,21 +166,44 @@ def _read(marked: str, choices: Choices, tag: str) -> Extraction:
     if declared:
         return declared
     if first:
-        return _settle(first, choices, tag + "leading")
+        return _settle(first, choices, tag + "leading", _with_afterthought(said, 0))
     return _last_concluded(said, choices, tag) or _mention(said, choices, tag)
 
 
-def _settle(verdict: Verdict, choices: Choices, stage: str) -> Extraction:
+def _settle(verdict: Verdict, choices: Choices, stage: str, sentence: str) -> Extraction:
+    """The choice that a sentence's verdict names, unless the sentence itself turns to another one.
+
+    "It could be A, but it is B" is B; "A, or perhaps B" and "A, but it may be B" choose neither.
+    """
     index, reason = verdict.resolve(choices)
-    return Extraction(index, None if index is None else stage, reason)
+    if index is None:
+        return _refuse(reason or "no_choice_named")
+    if statements.unlisted_alternative(sentence):
+        return _refuse("several_choices")
+    others = [turn for turn in turned(sentence, verdict) if turn.verdict.resolve(choices)[0] != index]
+    if not others:
+        return Extraction(index, stage, None)
+    revised = {turn.verdict.resolve(choices)[0] for turn in others}
+    if len(revised) == 1 and None not in revised and all(turn.replaces for turn in others):
+        return Extraction(revised.pop(), stage, None)
+    return _refuse("several_choices")
+
+
+_AFTERTHOUGHT = re.compile(r"\W*(?:or|perhaps|maybe|possibly|alternatively)\b", re.IGNORECASE)
+
+
+def _with_afterthought(said: list[str], place: int) -> str:
+    """A sentence, and the next one where that goes on with an alternative: "A. Or perhaps B."."""
+    following = said[place + 1] if place + 1 < len(said) else ""
+    return said[place] + (" " + following if _AFTERTHOUGHT.match(following) else "")
 
 
 def _bare(text: str) -> Verdict | None:
     """A text that consists of marks, punctuation and filler only."""
     marks = re.findall(MARK, text)
     return (
-        statements.affirmed(text)
-        if marks and len(text) < 200 and "?" not in text and statements.only_filler(text)
+        affirmed(text)
+        if marks and len(text) < 200 and "?" not in text and only_filler(text)
         else None
     )
 
@@ -189,35 +216,35 @@ def _opening(said: list[str], tagged: bool) -> Verdict | None:
     ...").
     """
     if tagged:
-        asked = said[0].endswith("?") and len(said) > 1
-        return None if asked or statements.refuses(said[0]) else statements.affirmed(said[0])
+        return None if said[0].endswith("?") or statements.refuses(said[0]) else affirmed(said[0])
     starts = [sentence for sentence in said if _OPENS.match(sentence)]
     if not _OPENS.match(said[0]) or len({re.search(MARK, s).group() for s in starts}) > 1:  # type: ignore[union-attr]
         return None
-    return statements.affirmed(said[0])
+    return affirmed(said[0])
 
 
 def _last_declared(said: list[str], choices: Choices, tag: str) -> Extraction | None:
     """The last sentence that declares an answer, or declares that there is none."""
     for place in reversed(range(len(said))):
         sentence = said[place]
-        verdict = Verdict() if sentence.endswith("?") else statements.declared(sentence)
+        doubted = sentence.endswith("?") or any(map(statements.doubts, said[place + 1 : place + 2]))
+        verdict = Verdict() if doubted else statements.declared(sentence)
         if (
             not verdict
             and statements.has_cue(sentence)
-            and statements.denies(sentence)
+            and denies(sentence)
             and place + 1 < len(said)
         ):
             # "The answer is not A. It is B."
-            verdict = statements.affirmed(said[place + 1], most_words=6)
+            verdict = affirmed(said[place + 1], most_words=6)
         if not verdict:
             reason = statements.refuses(sentence)
             if reason == "none_of_the_choices" or (reason and statements.has_cue(sentence)):
                 return _refuse(reason)
             continue
-        if statements.unlisted_alternative(sentence):
-            return _refuse("several_choices")
-        found = _settle(verdict, choices, tag + "declared")
+        if any(map(statements.unlisted, said[max(0, place - 1) : place + 1])):
+            return _refuse("none_of_the_choices")
+        found = _settle(verdict, choices, tag + "declared", _with_afterthought(said, place))
         reason = found.index is not None and _contradiction(said, place, found.index, verdict, choices)
         return _refuse(reason) if reason else found
     return None
@@ -230,6 +257,8 @@ def _contradiction(said: list[str], place: int, index: int, verdict: Verdict, ch
     "Therefore it is a dancer. The answer is D." with dancer = A says two things at once: the letter was
     meant for the text before it. A declaration that revises ("wait, the answer is D") stands.
     """
+    # Against a declaration every mention counts, also one in a longer phrase ("a solo female singer").
+    said = [sentence.replace(PART, "") for sentence in said]
     before = said[place - 1] if place and not said[place - 1].endswith("?") else ""
     if before and not statements.revises(said[place]):
         earlier = statements.declared(before) or statements.concluded(before)
@@ -248,8 +277,7 @@ def _last_concluded(said: list[str], choices: Choices, tag: str) -> Extraction |
         if reason := statements.refuses(said[place]):
             return _refuse(reason)
         if verdict := statements.concluded(said[place]):
-            unsure = statements.unlisted_alternative(said[place])
-            return _refuse("several_choices") if unsure else _settle(verdict, choices, tag + "concluded")
+            return _settle(verdict, choices, tag + "concluded", said[place])
     return None
 
 
@@ -257,4 +285,4 @@ def _mention(said: list[str], choices: Choices, tag: str) -> Extraction:
     verdict = statements.mentioned(said)
     if any(map(statements.unlisted_alternative, said)):
         return _refuse("several_choices")
-    return _settle(verdict, choices, tag + "mention")
+    return _settle(verdict, choices, tag + "mention", "")

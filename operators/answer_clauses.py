@@ -1,0 +1,284 @@
+"""Which marks a clause affirms: negation, lists of choices, subordinate clauses, revisions and longer phrases."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from operators.answer_marks import LETTER_MARK, MARK, PART, TEXT_MARK, Choices, group_of_mark, index_of_mark
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+TOKEN = re.compile(rf"{MARK}|[^\W_]+(?:'[^\W_]+)*|[^\w\s]")
+_IS_MARK = re.compile(MARK)
+NEGATES = _words(
+    "not no never neither nor cannot except excluding exclude excluded excludes eliminate eliminated "
+    "eliminates eliminating reject rejected rejects rejecting rule ruled rules ruling unlike than "
+    "instead besides other others nicht kein keine pas non não niet nie ni не нет 不是 不 wrong incorrect "
+    "doubt doubts doubtful hardly scarcely barely without false unlikely less implausible irrelevant inconsistent absent impossible"
+)
+_NEGATES_BACKWARD_ONLY = _words("wrong incorrect false implausible irrelevant inconsistent absent impossible")
+# These deny what follows and leave alone what stands before: "dog without rain".
+_NEGATES_FORWARD_ONLY = _words("without doubt doubts")
+_CERTAIN = _words("doubt question")
+_AUXILIARIES = _words(
+    "is are was were do does did can could would will be been seem seems also both all options option "
+    "therefore choices"
+)
+LIST_WORDS = _words("and or nor / \" ' ( ) [ ] , a an the option either y o und oder et ou")
+_RESETS = _words(
+    "but however so then answer ; : . because since although though hence therefore sondern sino mais"
+)
+ENDS = _words(
+    "because since as while whereas although though given due which considering where porque weil parce car"
+)
+FILLER = _words(
+    "is are be it it's its that this the an a most likely probably clearly definitely option choice "
+    "letter answer correct final would should must will therefore text mathrm textbf i think not but "
+    "rather than either neither nor or and of indeed simply s to my number one es la el le est ist "
+    "lautet die der é o il è adalah là jest är er on hij opción opcion correcta correta corretta "
+    "correcte exacta certa bonne richtig richtige"
+)
+_OPEN_TURNS = _words("or perhaps possibly maybe alternatively")
+_TURNS = _OPEN_TURNS | _words("but however though although yet wait actually")
+_SUPPOSED = _words("could may might seems seem appears appear perhaps possibly maybe")
+# Small words between a turn and the mark that it brings: "but it is more likely B", "though I would lean towards B".
+_LIGHT = (
+    FILLER
+    | LIST_WORDS
+    | _AUXILIARIES
+    | _SUPPOSED
+    | _TURNS
+    | _words(
+        "more likely also really rather instead lean leaning towards toward can i'd i'll we go going with say looks sounds "
+        "like closer better no sorry correction even possible plausible guess believe just now"
+    )
+)
+_CLOSERS = _words("instead rather better more")
+_FAR = 14
+_COPULAS = _words("is be es ist est")
+_BLOCKS = _words(
+    "based supported derived given by from about due question requires depends provide using contains "
+    "includes listed among"
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The choices that one statement affirms: letter marks and text groups."""
+
+    letters: frozenset[int | None] = frozenset()
+    groups: frozenset[int] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.letters or self.groups)
+
+    def __le__(self, other: Verdict) -> bool:
+        return self.letters <= other.letters and self.groups <= other.groups
+
+    def resolve(self, choices: Choices) -> tuple[int | None, str | None]:
+        """The one index that the statement names, or None and the reason why there is none."""
+        if len(self.letters) > 1 or len(self.groups) > 1:
+            return None, "several_choices"
+        group = choices.groups[next(iter(self.groups))] if self.groups else ()
+        if not self.letters:
+            return (
+                (group[0], None)
+                if len(group) == 1
+                else (None, "duplicated_choice" if group else "no_choice_named")
+            )
+        letter = next(iter(self.letters))
+        if group and letter not in group:
+            return None, "letter_and_text_disagree"
+        if letter is None:
+            return None, "letter_out_of_range"
+        return (None, "empty_choice") if letter in choices.empty else (letter, None)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a sentence names after a turn, and whether it takes the place of what stood before."""
+
+    verdict: Verdict
+    replaces: bool
+
+
+@dataclass(frozen=True)
+class Named:
+    """One mark in a statement: where it stands among the tokens, and whether it is affirmed."""
+
+    place: int
+    mark: str
+    affirmed: bool
+
+
+def sentences(marked: str) -> list[str]:
+    """The sentences of a marked text; a colon or a copula at a line's end runs on."""
+    marked = re.sub(r"\b(ans)\.(?=\s)", r"\1:", marked, flags=re.IGNORECASE)
+    marked = re.sub(r"(:|\b(?:is|are|es|ist|est))[ \t]{0,4}\n\s*", r"\1 ", marked)
+    parts = re.split(r"(?<=[.!?])[\"')\]]{0,3}\s|(?<=[.!?])(?=" + MARK + r")|\n|[。！？]", marked)
+    return [part.strip() for part in parts if part and part.strip()]
+
+
+def named(tokens: list[str]) -> list[Named]:
+    """The marks among `tokens`, each affirmed or denied ("not A", "B rather than A", "A and B are wrong")."""
+    found: list[Named] = []
+    negated, run, last = False, 0, -1  # `run`: how many of the last marks stand in one list
+    for place, token in enumerate(tokens):
+        word = token.lower()
+        if _IS_MARK.match(token):
+            found.append(Named(place, token, not negated))
+            run, last = run + 1, place
+        elif _is_negation(word, tokens, place):
+            if run and word not in _NEGATES_FORWARD_ONLY and all(
+                between.lower() in _AUXILIARIES for between in tokens[last + 1 : place] if between.isalnum()
+            ):
+                found[-run:] = [Named(mark.place, mark.mark, False) for mark in found[-run:]]
+            negated, run = word not in _NEGATES_BACKWARD_ONLY, 0
+        elif word in _RESETS or (word == "," and not _continues_list(tokens, place)):
+            negated, run = False, 0
+        elif word not in LIST_WORDS and word not in _AUXILIARIES and word.isalnum():
+            run = 0
+    return found
+
+
+def _is_negation(word: str, tokens: list[str], place: int) -> bool:
+    """Whether a word denies: "without a doubt" and "nothing but" do not, "anything but" does."""
+    before = tokens[place - 1].lower() if place else ""
+    after = [token.lower() for token in tokens[place + 1 : place + 3] if token.lower() not in ("a", "any")]
+    if word == "but":
+        return before == "anything"
+    if word in ("no", "without"):
+        return not _CERTAIN & set(after[:1])
+    if word == "doubt":
+        return before not in ("no", "without", "a", "any", "beyond", "little")
+    return word in NEGATES or word.endswith("n't")
+
+
+def _continues_list(tokens: list[str], comma: int) -> bool:
+    """Whether the tokens after a comma go on with a list of marks: ", B", ", or B"."""
+    for token in tokens[comma + 1 : comma + 6]:
+        if _IS_MARK.match(token):
+            return True
+        if token.lower() not in LIST_WORDS:
+            return False
+    return False
+
+
+def affirmed(text: str, most_words: int | None = None, blocks: bool = False) -> Verdict:
+    """What the text after a cue affirms, up to a subordinate clause.
+
+    A letter counts only when nothing but filler stands before it, so that no article or initial is read
+    as a choice; a choice's text may stand up to `most_words` words after the cue.
+    """
+    tokens = _main_clause(TOKEN.findall(text))
+    letters: set[int | None] = set()
+    groups: set[int] = set()
+    start, joined = 0, True
+    for mark in named(tokens):
+        words = [
+            token.lower()
+            for token in tokens[start : mark.place]
+            if token[0].isalnum() and not _IS_MARK.match(token)
+        ]
+        is_letter = bool(re.match(LETTER_MARK, mark.mark))
+        near = all(word in FILLER or not word.isascii() for word in words) or (
+            words[-1] in _COPULAS and len(words) <= 8 and not _BLOCKS & set(words)
+        )
+        reached = (
+            near
+            if is_letter
+            else (most_words is None or len(words) <= most_words) and not (blocks and _BLOCKS & set(words))
+        )
+        joined = joined and reached
+        if mark.affirmed and joined and _is_part(tokens, mark):
+            return Verdict()
+        if mark.affirmed and joined:
+            letters |= {index_of_mark(mark.mark)} if is_letter else set()
+            groups |= set() if is_letter else {group_of_mark(mark.mark)}
+        if joined:
+            start = mark.place
+    return Verdict(frozenset(letters), frozenset(groups))
+
+
+def _is_part(tokens: list[str], mark: Named) -> bool:
+    return tokens[mark.place + 1 : mark.place + 2] == [PART]
+
+
+def turned(sentence: str, verdict: Verdict) -> list[Turn]:
+    """The marks that a sentence names as well, after a turn: "A, or perhaps B", "A, but it is more likely B".
+
+    Between the turn and the mark stand small words only, and behind a choice's text no further word:
+    "but there is also rain in the background" turns nothing.
+    """
+    tokens = TOKEN.findall(sentence)
+    marks = [mark for mark in named(tokens) if mark.affirmed]
+    held = next((mark for mark in marks if _of(mark) <= verdict), None)
+    return [
+        Turn(_of(mark), _replaces(tokens, held.place, turn))
+        for mark in marks
+        if held and mark.place > held.place and (turn := _turn_before(tokens, held.place, mark))
+    ]
+
+
+def _of(mark: Named) -> Verdict:
+    if re.match(LETTER_MARK, mark.mark):
+        return Verdict(letters=frozenset([index_of_mark(mark.mark)]))
+    return Verdict(groups=frozenset([group_of_mark(mark.mark)]))
+
+
+def _turn_before(tokens: list[str], held: int, mark: Named) -> int | None:
+    """Where the turn before a mark stands, or None: see `turned`."""
+    follows = [token for token in tokens[mark.place + 1 : mark.place + 3] if token != PART][:1]
+    if re.match(TEXT_MARK, mark.mark) and follows and follows[0][0].isalnum() and follows[0].lower() not in _CLOSERS:
+        return None
+    for place in range(mark.place - 1, max(held, mark.place - _FAR), -1):
+        word = tokens[place].lower()
+        if word in _TURNS:
+            reason = any(token.lower() in ENDS - _TURNS for token in tokens[max(held, place - _FAR) : place])
+            return None if word == "or" and reason else place
+        if word[0].isalnum() and word not in _LIGHT:
+            return None
+    return None
+
+
+def _replaces(tokens: list[str], held: int, turn: int) -> bool:
+    """Whether the turn settles what was only supposed before: "it could be A, but it is B"."""
+    before, after = ({token.lower() for token in part} for part in (tokens[:held], tokens[turn:]))
+    return bool(before & _SUPPOSED) and not after & (_SUPPOSED | _OPEN_TURNS)
+
+
+def _main_clause(tokens: list[str]) -> list[str]:
+    """The tokens up to a reason or a remark that follows the first mark."""
+    first = next((place for place, token in enumerate(tokens) if _IS_MARK.match(token)), len(tokens))
+    for place in range(first + 1, len(tokens)):
+        word = tokens[place].lower()
+        held = "".join(tokens[place + 1 : place + 3])
+        if word in ENDS or word == ";" or (word == "(" and not re.fullmatch(rf"{MARK}\)", held)):
+            return tokens[:place]
+    return tokens
+
+
+def all_affirmed(text: str) -> Verdict:
+    """Every mark of a text that is not denied."""
+    marks = [mark.mark for mark in named(TOKEN.findall(text)) if mark.affirmed]
+    letters = {index_of_mark(mark) for mark in marks if re.match(LETTER_MARK, mark)}
+    return Verdict(
+        frozenset(letters), frozenset(group_of_mark(mark) for mark in marks if re.match(TEXT_MARK, mark))
+    )
+
+
+def denies(sentence: str) -> bool:
+    """Whether a sentence names choices only to deny them."""
+    marks = named(TOKEN.findall(sentence))
+    return bool(marks) and not any(mark.affirmed for mark in marks)
+
+
+def only_filler(text: str) -> bool:
+    """Whether nothing but marks, punctuation and small words stands in a text."""
+    return all(
+        word.lower() in FILLER for word in TOKEN.findall(re.sub(MARK, " ", text)) if word[0].isalnum()
+    )
