@@ -29,7 +29,8 @@ from operators.backbones.causal_lm import CausalLM
 from operators.backbones.speech_recogniser import SpeechRecogniser
 from operators.backbones.yamnet import Yamnet
 from operators.base import Batch
-from operators.lalms.guided_writing import GuidedWriter, Limits, Passage
+from operators.lalms.decoding_rules import Limits, Passage
+from operators.lalms.guided_writing import GuidedWriter
 from operators.lalms.listening import Listener, Report, entity_name
 from operators.prompts import Prompt
 

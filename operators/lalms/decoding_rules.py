@@ -1,23 +1,44 @@
 """Rules for `transformers`' generation that look at the new tokens only, row by row, so that batch-mates do not matter.
 
-This file imports torch: import it where the weights are loaded.
+Each is a callable from (token ids so far, scores) to scores, which is all that a logits processor has to be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from transformers import LogitsProcessor, NoRepeatNGramLogitsProcessor
 
-from operators.lalms.guided_writing import Limits, Passage
+if TYPE_CHECKING:
+    import torch
 
 
-class RepeatFree(LogitsProcessor):
+@dataclass(frozen=True)
+class Passage:
+    """What the LM wrote: the text without its stop, its tokens, and whether it ended before the limit."""
+
+    text: str
+    tokens: int
+    ended: bool
+
+
+@dataclass(frozen=True)
+class Limits:
+    """A passage ends after `sentences` sentences, at a stop, or after `tokens` tokens; no `ngram` tokens come twice."""
+
+    tokens: int
+    sentences: int
+    ngram: int
+
+
+class RepeatFree:
     """No `n` tokens in a row come twice among the new tokens. The prompt may be quoted: it holds the evidence."""
 
     def __init__(self, prompt_width: int, n: int) -> None:
+        from transformers import NoRepeatNGramLogitsProcessor
+
         self._width, self._rule = prompt_width, NoRepeatNGramLogitsProcessor(n)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -25,7 +46,7 @@ class RepeatFree(LogitsProcessor):
         return self._rule(input_ids[:, self._width :], scores)
 
 
-class Noise(LogitsProcessor):
+class Noise:
     """Gumbel noise of scale `temperature`, drawn per row from its own seed: the argmax is then a sample from
     softmax(logits / temperature), the same whatever rows share the batch."""
 
@@ -34,11 +55,13 @@ class Noise(LogitsProcessor):
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """The scores with noise added."""
+        import torch
+
         drawn = np.stack([generator.gumbel(size=scores.shape[1]) for generator in self._generators])
         return scores + self._temperature * torch.from_numpy(drawn).to(scores.device, scores.dtype)
 
 
-class Guide(LogitsProcessor):
+class Guide:
     """Ends a passage where it must end and writes the next tag in the LM's place; the last rule to be applied.
 
     `tags` are the token sequences between the passages (the tag before the first is part of the prompt). A stop token
@@ -59,6 +82,8 @@ class Guide(LogitsProcessor):
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """The scores, with one token forced in every row."""
+        import torch
+
         likeliest = scores.argmax(dim=-1).tolist()
         chosen = [
             row.next_token(token, bool(self._stops[token]), bool(self._ends[token]))

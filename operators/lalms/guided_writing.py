@@ -7,7 +7,6 @@ continues it until a stop, and an answer is the choice that the evidence makes m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,29 +14,12 @@ import numpy as np
 from operators.backbones.causal_lm import LoadedCausalLM
 from operators.backbones.packed_pass import Branch, Row, branch_log_probs, check_packing
 from operators.batching import Memo, token_batches, token_budget
+from operators.lalms.decoding_rules import Guide, Limits, Noise, Passage, RepeatFree
 from operators.text import encodable
 
 # A passage is one paragraph, and an opening bracket would begin a tag, which is the caller's to write.
 STOPS = ("\n", "[", "［", "【", "<", "＜", "〈")
 SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
-
-
-@dataclass(frozen=True)
-class Passage:
-    """What the LM wrote: the text without its stop, its tokens, and whether it ended before the limit."""
-
-    text: str
-    tokens: int
-    ended: bool
-
-
-@dataclass(frozen=True)
-class Limits:
-    """A passage ends after `sentences` sentences, at a stop, or after `tokens` tokens; no `ngram` tokens come twice."""
-
-    tokens: int
-    sentences: int
-    ngram: int
 
 
 class GuidedWriter:
@@ -107,8 +89,6 @@ class GuidedWriter:
 
     def _write_batch(self, keys: list[Any], tags: list[list[int]], room: int) -> list[list[Passage]]:
         import torch
-
-        from operators.lalms.decoding_rules import Guide, Noise, RepeatFree
 
         ids, mask = left_padded([context for context, _, _ in keys], self._lm.padding_id)
         guide = Guide(len(keys), tags, self._limits, self._stops, self._ends, self._end)

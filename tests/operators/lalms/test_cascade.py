@@ -18,7 +18,8 @@ from operators.base import Batch, apply
 from operators.cot import entities_of, parse_slots
 from operators.fingerprint import fingerprint
 from operators.lalms.cascade import Cascade, answer_rows
-from operators.lalms.guided_writing import STOPS, GuidedWriter, Limits, left_padded
+from operators.lalms.decoding_rules import Limits
+from operators.lalms.guided_writing import STOPS, GuidedWriter, left_padded
 from operators.lalms.listening import Listener, entity_name, harmless
 from operators.prompts import Prompt
 from operators.weights import Weights
