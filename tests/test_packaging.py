@@ -14,7 +14,7 @@ PINS = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_te
 def declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *(extras[name] for name in ("offline", "word2vec", "s3", "build", "dev"))]
+    wanted = [*project["dependencies"], *(extras[name] for name in ("offline", "word2vec", "s3", "build", "judge", "dev"))]
     flat = [line for entry in wanted for line in ([entry] if isinstance(entry, str) else entry)]
     return sorted({re.match(r"[\w.-]+", line)[0] for line in flat})
 
