@@ -133,8 +133,14 @@ def named(tokens: list[str]) -> list[Named]:
             found.append(Named(place, token, not negated))
             run, last = run + 1, place
         elif _is_negation(word, tokens, place):
-            if run and word not in _NEGATES_FORWARD_ONLY and all(
-                between.lower() in _AUXILIARIES for between in tokens[last + 1 : place] if between.isalnum()
+            if (
+                run
+                and word not in _NEGATES_FORWARD_ONLY
+                and all(
+                    between.lower() in _AUXILIARIES
+                    for between in tokens[last + 1 : place]
+                    if between.isalnum()
+                )
             ):
                 found[-run:] = [Named(mark.place, mark.mark, False) for mark in found[-run:]]
             negated, run = word not in _NEGATES_BACKWARD_ONLY, 0
@@ -177,7 +183,7 @@ def affirmed(text: str, most_words: int | None = None, blocks: bool = False) -> 
     tokens = _main_clause(TOKEN.findall(text))
     letters: set[int | None] = set()
     groups: set[int] = set()
-    start, joined = 0, True
+    start = 0
     for mark in named(tokens):
         words = [
             token.lower()
@@ -193,14 +199,14 @@ def affirmed(text: str, most_words: int | None = None, blocks: bool = False) -> 
             if is_letter
             else (most_words is None or len(words) <= most_words) and not (blocks and _BLOCKS & set(words))
         )
-        joined = joined and reached
-        if mark.affirmed and joined and _is_part(tokens, mark):
+        if not reached:
+            break
+        if mark.affirmed and _is_part(tokens, mark):
             return Verdict()
-        if mark.affirmed and joined:
+        if mark.affirmed:
             letters |= {index_of_mark(mark.mark)} if is_letter else set()
             groups |= set() if is_letter else {group_of_mark(mark.mark)}
-        if joined:
-            start = mark.place
+        start = mark.place
     return Verdict(frozenset(letters), frozenset(groups))
 
 
@@ -233,7 +239,12 @@ def _of(mark: Named) -> Verdict:
 def _turn_before(tokens: list[str], held: int, mark: Named) -> int | None:
     """Where the turn before a mark stands, or None: see `turned`."""
     follows = [token for token in tokens[mark.place + 1 : mark.place + 3] if token != PART][:1]
-    if re.match(TEXT_MARK, mark.mark) and follows and follows[0][0].isalnum() and follows[0].lower() not in _CLOSERS:
+    if (
+        re.match(TEXT_MARK, mark.mark)
+        and follows
+        and follows[0][0].isalnum()
+        and follows[0].lower() not in _CLOSERS
+    ):
         return None
     for place in range(mark.place - 1, max(held, mark.place - _FAR), -1):
         word = tokens[place].lower()
@@ -247,7 +258,8 @@ def _turn_before(tokens: list[str], held: int, mark: Named) -> int | None:
 
 def _replaces(tokens: list[str], held: int, turn: int) -> bool:
     """Whether the turn settles what was only supposed before: "it could be A, but it is B"."""
-    before, after = ({token.lower() for token in part} for part in (tokens[:held], tokens[turn:]))
+    near = (tokens[max(0, held - _FAR) : held], tokens[turn : turn + _FAR])
+    before, after = ({token.lower() for token in part} for part in near)
     return bool(before & _SUPPOSED) and not after & (_SUPPOSED | _OPEN_TURNS)
 
 
@@ -279,6 +291,4 @@ def denies(sentence: str) -> bool:
 
 def only_filler(text: str) -> bool:
     """Whether nothing but marks, punctuation and small words stands in a text."""
-    return all(
-        word.lower() in FILLER for word in TOKEN.findall(re.sub(MARK, " ", text)) if word[0].isalnum()
-    )
+    return all(word.lower() in FILLER for word in TOKEN.findall(re.sub(MARK, " ", text)) if word[0].isalnum())

@@ -145,9 +145,7 @@ def _without_letters(texts: list[str]) -> list[str]:
 
 
 # As an answer "no" stands before a pause or a new clause; before a noun it denies the noun ("I have no idea").
-_NO_ALONE = (
-    r"(?=\s*(?:\Z|[^\w\s]|\n)|\s(?:because|since|as|there|it|i|he|she|they|we|you|the|this|that|these|those|not|for|and|but|or|is|was)\b)"
-)
+_NO_ALONE = r"(?=\s*(?:\Z|[^\w\s]|\n)|\s(?:because|since|as|there|it|i|he|she|they|we|you|the|this|that|these|those|not|for|and|but|or|is|was)\b)"
 # Said of the answer ("the right answer is left"), these words do not name a choice.
 _QUALIFIERS = frozenset(
     ["right", "wrong", "correct", "incorrect", "best", "final", "only", "true", "good", "likely", "possible"]
@@ -263,13 +261,7 @@ def _numbered(match: re.Match[str], choices: Choices) -> str:
     total = sum(map(len, choices.groups)) + len(choices.empty)
     ordinal = (match["ordinal"] or "").lower()
     number = match["number"] or match["label"]
-    place = (
-        int(number) - 1
-        if number
-        else total - 1
-        if ordinal == "last"
-        else ORDINALS.index(ordinal)
-    )
+    place = int(number) - 1 if number else total - 1 if ordinal == "last" else ORDINALS.index(ordinal)
     return f" {chr(_LETTER + place)} " if 0 <= place < total else f" {UNKNOWN_LETTER} "
 
 

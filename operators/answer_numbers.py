@@ -5,14 +5,34 @@ from __future__ import annotations
 import re
 
 NUMBERS = [
-    "zero", "one", "two", "three", "four", "five", "six",
-    "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
-    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
 ]
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _UNIT, _BELOW_TWENTY = "|".join(NUMBERS[1:10]), "|".join(NUMBERS[:20])
-_BELOW_HUNDRED = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-](?:{_UNIT}))?|(?:{_BELOW_TWENTY})|(?<![\d.,:/-])\d{{1,3}})"
+_BELOW_HUNDRED = (
+    rf"(?:(?:{'|'.join(_TENS)})(?:[\s-](?:{_UNIT}))?|(?:{_BELOW_TWENTY})|(?<![\d.,:/-])\d{{1,3}})"
+)
 _SCALE = rf"(?:{'|'.join(_SCALES)})"
 _SCALED = re.compile(
     rf"\b(?P<lead>a|{_BELOW_HUNDRED})(?P<scales>(?:[\s-]{_SCALE}){{1,2}})\b"

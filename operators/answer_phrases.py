@@ -16,7 +16,8 @@ _SMALL = (
 )
 _BEFORE = frozenset(
     (
-        _SMALL + " choose chose select selected pick picked say said guess think believe hear hears heard see find feel "
+        _SMALL
+        + " choose chose select selected pick picked say said guess think believe hear hears heard see find feel "
         "identify contains contain involves includes features has indicates suggests matches fits except exclude anything "
         "nothing definitely likely single some any other unlike doubt hardly scarcely barely towards toward"
     ).split()
@@ -24,7 +25,8 @@ _BEFORE = frozenset(
 # After a choice the noun may also name what was asked for: "the male voice", "jazz music".
 _AFTER = frozenset(
     (
-        _SMALL + " fits makes indicates matches suggests stands wins voice voices speaker speakers sound sounds noise music "
+        _SMALL
+        + " fits makes indicates matches suggests stands wins voice voices speaker speakers sound sounds noise music "
         "genre emotion mood tone tempo chord action time times period scene environment instrument person people "
         "individuals seconds minutes along initially throughout itself alone"
     ).split()

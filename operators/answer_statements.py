@@ -203,4 +203,6 @@ _BEFORE_OTHER = re.compile(
     rf"{TEXT_MARK}[\"')\]]{{0,2}}[\s,(]{{1,3}}or\s(?:(?:perhaps|possibly|maybe)\s)?[\"'(]{{0,2}}"
     r"(?!any|no|not|another|other|similar|simply|perhaps|possibly|maybe|rather)\w"
 )
-_AFTER_OTHER = re.compile(rf"(?<!\bmore)(?<!\bone)\w[\"')\]]{{0,2}}\sor\s[\"'(]{{0,2}}(?:an?\s|the\s)?{TEXT_MARK}")
+_AFTER_OTHER = re.compile(
+    rf"(?<!\bmore)(?<!\bone)\w[\"')\]]{{0,2}}\sor\s[\"'(]{{0,2}}(?:an?\s|the\s)?{TEXT_MARK}"
+)

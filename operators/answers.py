@@ -155,7 +155,9 @@ def _read(marked: str, choices: Choices, tag: str) -> Extraction:
         return _refuse("no_choice_named")
     bare = _bare(marked)
     # A list of the choices with a statement below ("A. dog\nB. cat\nThe answer is B.") is read as statements.
-    if bare and not (bare.resolve(choices)[0] is None and len(said) > 1 and any(map(statements.has_cue, said))):
+    if bare and not (
+        bare.resolve(choices)[0] is None and len(said) > 1 and any(map(statements.has_cue, said))
+    ):
         return _settle(bare, choices, tag + ("letter" if bare.letters else "exact"), marked)
     first = _opening(said, bool(tag))
     declared = _last_declared(said, choices, tag)
@@ -201,11 +203,7 @@ def _with_afterthought(said: list[str], place: int) -> str:
 def _bare(text: str) -> Verdict | None:
     """A text that consists of marks, punctuation and filler only."""
     marks = re.findall(MARK, text)
-    return (
-        affirmed(text)
-        if marks and len(text) < 200 and "?" not in text and only_filler(text)
-        else None
-    )
+    return affirmed(text) if marks and len(text) < 200 and "?" not in text and only_filler(text) else None
 
 
 _OPENS = re.compile(rf"[\W_]{{0,4}}{MARK}\s?{MARK}?(?:\s?[.,:;)!-]|\s*\Z)")
@@ -229,12 +227,7 @@ def _last_declared(said: list[str], choices: Choices, tag: str) -> Extraction | 
         sentence = said[place]
         doubted = sentence.endswith("?") or any(map(statements.doubts, said[place + 1 : place + 2]))
         verdict = Verdict() if doubted else statements.declared(sentence)
-        if (
-            not verdict
-            and statements.has_cue(sentence)
-            and denies(sentence)
-            and place + 1 < len(said)
-        ):
+        if not verdict and statements.has_cue(sentence) and denies(sentence) and place + 1 < len(said):
             # "The answer is not A. It is B."
             verdict = affirmed(said[place + 1], most_words=6)
         if not verdict:

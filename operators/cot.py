@@ -39,10 +39,12 @@ _SQUARE = frozenset(_OPEN + _CLOSE)
 # What may stand between a bracket and the name ("[Step 1: PERCEPTION]", "[FINAL ANSWER]") and after it.
 _LEAD = r"(?:(?:step|stage|part)?\s{0,2}\d{1,2}\s{0,2}[.:)\-–]?\s{0,2})?(?:final\s|the\s)?\s{0,2}"
 _OPENED = re.compile(
-    rf"(?P<bracket>[{_OPEN}({{（｛])\s{{0,2}}(?P<end>/|\\|end\s(?:of\s)?)?\s{{0,2}}[*_]{{0,2}}{_LEAD}\Z", re.IGNORECASE
+    rf"(?P<bracket>[{_OPEN}({{（｛])\s{{0,2}}(?P<end>/|\\|end\s(?:of\s)?)?\s{{0,2}}[*_]{{0,2}}{_LEAD}\Z",
+    re.IGNORECASE,
 )
 _CLOSED = re.compile(
-    rf"\s{{0,2}}(?:step|stage|section)?[*_]{{0,2}}\s{{0,2}}:?\s{{0,2}}(?P<bracket>[{_CLOSE})}}）｝])", re.IGNORECASE
+    rf"\s{{0,2}}(?:step|stage|section)?[*_]{{0,2}}\s{{0,2}}:?\s{{0,2}}(?P<bracket>[{_CLOSE})}}）｝])",
+    re.IGNORECASE,
 )
 _LINE_START = re.compile(
     r"(?:^|\n)[ \t>]{0,8}(?P<mark>[#*_=\-•]{0,6})[ \t]{0,3}(?P<number>\d{1,2}[.)][ \t]{0,3})?[*_]{0,3}"

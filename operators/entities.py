@@ -29,7 +29,8 @@ _STOP = re.compile(r"[.…。!]{1,4}(?:[ \t]+(?=[^\W\d_])|\Z|(?=\n))|\n")
 # A full stop after these ends no sentence, nor after a single capital ("U.S. anthem", "J. S. Bach"), unless the next
 # word opens one.
 _SHORTENED = re.compile(
-    r"(?<![^\W_])(?:st|dr|mr|mrs|ms|mt|ft|feat|jr|sr|prof|vs|approx|ca|e\.g|i\.e|(?-i:[A-Z]))\Z", re.IGNORECASE
+    r"(?<![^\W_])(?:st|dr|mr|mrs|ms|mt|ft|feat|jr|sr|prof|vs|approx|ca|e\.g|i\.e|(?-i:[A-Z]))\Z",
+    re.IGNORECASE,
 )
 _SENTENCE_OPENER = re.compile(
     r"(?:the|it|its|they|he|she|we|i|you|there|this|that|these|those|here|in|and|all|both|one|some|no|not)(?![^\W_])",

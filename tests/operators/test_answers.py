@@ -506,7 +506,24 @@ def test_unknown_rule_is_an_error():
         extract_answer("B", U, rule="lenient")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("unit", ["[", "*", "A ", "the answer is not ", "dog\n", "a,", "(A) ", "answer", "or A ", "A but ", "one hundred ", "minus ", "hot dog "])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "[",
+        "*",
+        "A ",
+        "the answer is not ",
+        "dog\n",
+        "a,",
+        "(A) ",
+        "answer",
+        "A or ",
+        "A, but B ",
+        "one hundred ",
+        "minus ",
+        "hot dog ",
+    ],
+)
 def test_adversarial_repetition_ends(unit):
     for rule in ("robust", "paper"):
         found = extract_answer(unit * (60_000 // len(unit)), U, rule=rule)

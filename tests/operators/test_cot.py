@@ -59,7 +59,7 @@ def test_what_models_make_of_the_template_parses_alike(text):
         "An answer, a perception, an analysis (reasoning) - and no tag.",
         "[PERCEPTIONS] [REANALYSIS] answers] unanswered:",
         "[PERCEPTION] [ANALYSIS]\n\n[REASONING] ** [ANSWER] ...",
-        "The perception (answer) - an analysis - {reasoning} and \"answer\": x",
+        'The perception (answer) - an analysis - {reasoning} and "answer": x',
         '{"answer": "B"}',
         '{"perception": "x", "answer": "B"',
         '{"perception": null, "answer": [], "n": ' + "[" * 5000,
@@ -117,7 +117,9 @@ def test_thought_block_ends_a_slot():
     assert parse_slots("<think>[ANSWER] C or so</think> Here: [ANSWER] B</think> bye").answer == "B"
 
 
-@pytest.mark.parametrize("literal", ["a <step b", "a <steps> b", "a <think> b", "a </stepwise> b", "a <summary b"])
+@pytest.mark.parametrize(
+    "literal", ["a <step b", "a <steps> b", "a <think> b", "a </stepwise> b", "a <summary b"]
+)
 def test_only_a_closing_tag_ends_a_slot(literal):
     assert parse_slots(f"[ANALYSIS] {literal} [ANSWER] B").analysis == literal
     assert parse_slots(f"[ANALYSIS] {literal}</step> more [ANSWER] B").analysis == literal
