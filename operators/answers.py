@@ -191,7 +191,9 @@ def _settle(verdict: Verdict, choices: Choices, stage: str, sentence: str) -> Ex
     return _refuse("several_choices")
 
 
-_AFTERTHOUGHT = re.compile(r"\W*(?:or|perhaps|maybe|possibly|alternatively)\b", re.IGNORECASE)
+_AFTERTHOUGHT = re.compile(
+    r"\W*(?:(?:but|though)\s)?(?:or|perhaps|maybe|possibly|alternatively)\b", re.IGNORECASE
+)
 
 
 def _with_afterthought(said: list[str], place: int) -> str:

@@ -311,6 +311,7 @@ HABITS = {
         ("A (wait, B)", U, None),
         ("The answer is A (wait, B)", U, None),
         ("The answer is A. Or perhaps B.", U, None),
+        ("[ANSWER] B\nbut maybe C", U, None),
         ("The answer is dog, or perhaps cat", U, None),
         ("A (or dog)", U, 0),
         ("The answer is A, but not B", U, 0),
