@@ -39,13 +39,14 @@ METRIC_STAGES = ("m1", "m2", "m3", "m4", "m5", "m6")
 def main(config: DictConfig) -> None:
     """What Hydra calls: only it knows the names of the chosen options."""
     chosen = HydraConfig.get().runtime.choices
-    name = f"{chosen['benchmark']}-{chosen['model']}"
-    folder = Path(config.out or "runs") if config.out or config.dry_run else free_folder(name)
-    evaluate(config, folder, chosen["model"])
+    evaluate(config, chosen["model"], f"{chosen['benchmark']}-{chosen['model']}")
 
 
-def evaluate(config: DictConfig, folder: Path, name: str) -> None:
-    """One run: results of `config` into `folder`, a generating model under `name`. SystemExit where it failed."""
+def evaluate(config: DictConfig, name: str, title: str) -> None:
+    """One run of `config`: a generating model goes by `name`, and a folder for the tables by `title` where none is given.
+
+    SystemExit where too much failed.
+    """
     settings: AriaEval = plain(config)
     benchmark = build(settings.benchmark, "benchmark")
     model = build(settings.model, "model")
@@ -74,6 +75,7 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
     summary, failures = summarise(results), failure_reasons(results)
     specs = {"audio": ProbeAudio(), "extract": Extract(), "generate": model, **scorers}
     notes = {"recorded": {source: found.describe() for source, found in recorded.items()}}
+    folder = Path(settings.out) if settings.out else free_folder(title)
     write_tables(folder, results, summary, failures)
     write_record(folder, config, specs, journal, notes)
     show(summary, failures)

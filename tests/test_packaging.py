@@ -14,7 +14,10 @@ PINS = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_te
 def declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *(extras[name] for name in ("offline", "word2vec", "s3", "build", "judge", "dev"))]
+    wanted = [
+        *project["dependencies"],
+        *(extras[name] for name in ("offline", "word2vec", "s3", "build", "judge", "dev")),
+    ]
     flat = [line for entry in wanted for line in ([entry] if isinstance(entry, str) else entry)]
     return sorted({re.match(r"[\w.-]+", line)[0] for line in flat})
 
@@ -48,5 +51,10 @@ def test_the_data_files_travel_with_the_package():
     import operators
 
     data = Path(operators.__file__).parent / "data"
-    for name in ("nli_minilm/adapter.safetensors", "yamnet_prior.json", "audioset_words.txt", "sample/items.jsonl"):
+    for name in (
+        "nli_minilm/adapter.safetensors",
+        "yamnet_prior.json",
+        "audioset_words.txt",
+        "sample/items.jsonl",
+    ):
         assert (data / name).exists()

@@ -22,7 +22,9 @@ def test_fill_puts_every_value_in_place(tmp_path: Path) -> None:
     assert prompt.fill(question="who?", answer="me") == "Q: who? A: me (who?)"
 
 
-@pytest.mark.parametrize("value", ["{{answer}}", "{answer} {0} {", "$answer ${x} $$", "%s %(a)d", r"\1 \g<0> \n", "日本 🎧 שלום"])
+@pytest.mark.parametrize(
+    "value", ["{{answer}}", "{answer} {0} {", "$answer ${x} $$", "%s %(a)d", r"\1 \g<0> \n", "日本 🎧 שלום"]
+)
 def test_untrusted_values_stay_what_they_are(tmp_path: Path, value: str) -> None:
     prompt = written(tmp_path, "{{question}}|{{answer}}")
     assert prompt.fill(question=value, answer="B") == f"{value}|B"

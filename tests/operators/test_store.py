@@ -1,5 +1,6 @@
 import os
 import warnings
+from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
@@ -112,7 +113,7 @@ def test_every_flipped_bit_in_a_part_is_noticed_or_harmless(tmp_path):
     truth = {f"key{n}": n / 7 for n in range(50)}
     shelf.append(scores(**truth))
     (part,) = shelf.parts()
-    data = open(part, "rb").read()
+    data = Path(part).read_bytes()
     for place in range(0, len(data), 37):
         with open(part, "wb") as stream:
             stream.write(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])

@@ -35,12 +35,12 @@ def composed(*overrides: str):
 
 def evaluated(folder: Path, *overrides: str) -> subprocess.CompletedProcess:
     """The same run in this process, on the Ray session that is open; SystemExit becomes a return code."""
-    config = composed(*overrides, f"store.root={folder / 'store'}")
+    config = composed(*overrides, f"store.root={folder / 'store'}", f"out={folder / 'run'}")
     out, error = io.StringIO(), io.StringIO()
     code = 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
         try:
-            evaluate(config, folder / "run", "model")
+            evaluate(config, "model", "test")
         except SystemExit as end:
             code = 1
             print(end.code, file=error)

@@ -75,7 +75,7 @@ def test_a_worker_that_dies_is_replaced_and_no_row_is_lost(ray_session, tmp_path
 
 def test_pools_that_do_not_fit_are_refused_instead_of_waiting_for_ever(ray_session):
     stages = [Stage(name, Length(), Resources(cpus=2)) for name in ("m1", "m2")]
-    with pytest.raises(ResourceError, match="together need 4 CPUs.* the cluster has 2"):
+    with pytest.raises(ResourceError, match=r"together need 4 CPUs.* the cluster has 2"):
         list(run(stages, table(["a"]), "test"))
     with pytest.raises(ResourceError, match="GPU"):
         list(run([Stage("m1", Length(), Resources(gpus=1))], table(["a"]), "test"))
