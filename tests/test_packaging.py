@@ -1,6 +1,8 @@
 """What `make` installs is what the constraints say, and no package pulls another torch in."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -58,3 +60,11 @@ def test_the_data_files_travel_with_the_package():
         "sample/items.jsonl",
     ):
         assert (data / name).exists()
+
+
+@pytest.mark.parametrize("command", [["check"], ["format", "--check"]])
+def test_the_code_is_linted(command):
+    run = subprocess.run(
+        [sys.executable, "-m", "ruff", *command, "."], cwd=ROOT, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout
