@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from operators.audio import decode
+from operators.backbones.loading import quiet_loading
 from operators.base import Spec
 from operators.metrics.audio_lexical_density import lemma, word_list
 from operators.metrics.chain_coverage import SLOT_MARK, VALUES, turns
@@ -45,7 +46,9 @@ def inter_step_coherence(spec: Spec) -> Score:
     """M2: three texts through `SentenceTransformer.encode`, one at a time."""
     from sentence_transformers import SentenceTransformer
 
-    model = SentenceTransformer(str(spec.backbone.weights.folder()), device="cpu", local_files_only=True)
+    folder = str(spec.backbone.weights.folder())
+    with quiet_loading():
+        model = SentenceTransformer(folder, device="cpu", local_files_only=True)
     model.max_seq_length = spec.backbone.max_tokens
 
     def score(row: Row) -> float:

@@ -240,9 +240,9 @@ def on_ray(scorers: dict[str, Spec], batch: Batch) -> dict[str, float]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tests.bench.throughput", description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=30, help="how many rows to score (default 30)")
+    parser.add_argument("--rows", type=int, default=12, help="how many rows to score (default 12)")
     parser.add_argument(
-        "--loop-seconds", type=float, default=5, help="about how long one plain loop may take (default 5)"
+        "--loop-seconds", type=float, default=3, help="about how long one plain loop may take (default 3)"
     )
     parser.add_argument("--metrics", default=",".join(METRICS), help="which, by comma (default: all)")
     parser.add_argument("--repeats", type=int, default=2, help="the fastest counts (default 2)")
