@@ -22,13 +22,13 @@ from tqdm import tqdm
 from operators.audio import MAX_SECONDS, AudioError
 from operators.construction import writing
 from operators.construction.assembly import (
+    PACKAGES,
     Plan,
     arrange,
     clips_used,
     describe,
     draw_all,
     not_measurable,
-    versions,
 )
 from operators.construction.clips import Clip, LeftOut, identify, without_duplicates
 from operators.construction.corpora import Corpus
@@ -36,6 +36,7 @@ from operators.construction.datasheet import corpus_table, datasheet, statistics
 from operators.construction.measuring import measured, needed
 from operators.construction.tasks import TaskError
 from operators.decoder import DecoderProcess
+from operators.versions import installed
 from pipelines.build_mugen_settings import read_settings, require_packages
 from pipelines.config import BuildMugen, ConfigError, build, entry, plain
 
@@ -70,7 +71,7 @@ def main(config: DictConfig) -> None:
     record = {
         **describe(plan, tasks, short, Counter(row["task"] for row in rows)),
         "measurements": dataclasses.asdict(measurements),
-        "versions": versions(),
+        "versions": installed(PACKAGES),
         "statistics": statistics(rows, {where(clip): clip.seconds for clip in used}),
         "corpora": corpus_table(clips, left, used, digests),
         "left_out": [dataclasses.asdict(clip) for clip in left],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from operators.fingerprint import canonical, fingerprint
 from operators.leaderboard import to_markdown
 from operators.locators import shown
 from operators.schema import result_schema
+from operators.versions import installed
 from pipelines.phases import Journal
 
 PACKAGES = (
@@ -58,7 +58,7 @@ def write_record(
         "config": presentable(OmegaConf.to_container(config, resolve=True)),
         "fingerprints": {name: fingerprint(spec) for name, spec in specs.items()},
         "specs": {name: canonical(spec) for name, spec in specs.items()},
-        "versions": versions(),
+        "versions": installed(PACKAGES),
         "stages": {name: tally.as_dict() for name, tally in journal.stages.items()},
         "wall_seconds": journal.wall_seconds,
         **notes,
@@ -74,14 +74,3 @@ def presentable(value: Any) -> Any:
     if isinstance(value, list):
         return [presentable(item) for item in value]
     return shown(value) if isinstance(value, str) else value
-
-
-def versions() -> dict[str, str]:
-    """Installed versions of the packages that bear on results."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    return found

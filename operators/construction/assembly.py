@@ -6,7 +6,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
 from operators.construction.balance import gold_positions
@@ -132,14 +131,3 @@ def not_measurable(clips: Iterable[Clip]) -> dict[str, dict[str, int]]:
         for name, reason in clip.unmeasured.items():
             counts.setdefault(name, Counter())[reason.partition(":")[0]] += 1
     return {name: dict(sorted(reasons.items())) for name, reasons in sorted(counts.items())}
-
-
-def versions() -> dict[str, str]:
-    """Installed versions of the packages that bear on the items."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    return found

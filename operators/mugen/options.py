@@ -17,24 +17,11 @@ from typing import ClassVar, NamedTuple
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from operators.answer_numbers import NUMBERS
 from operators.answers import Extraction, extract_answer
 from operators.text import sentences
 
-_CARDINALS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
+_CARDINALS = NUMBERS[:13]
 _ORDINALS = [
     "zeroth",
     "first",
