@@ -142,6 +142,7 @@ def malformed_audio(folder):
     sf.write(folder / "minute.wav", np.tile(samples, 60), 16000)
 
 
+@pytest.mark.weights
 def test_malformed_audio_is_named_and_costs_only_its_own_m1(tmp_path):
     malformed_audio(tmp_path)
     names = [*MALFORMED, "stereo", "minute"]
@@ -161,6 +162,7 @@ def test_malformed_audio_is_named_and_costs_only_its_own_m1(tmp_path):
     assert "missing_file" in done.stdout, "reasons are shown with the table"
 
 
+@pytest.mark.weights
 def test_bad_rows_of_a_manifest_are_counted_by_reason(tmp_path):
     tone(tmp_path / "a.wav")
     rows = [
@@ -201,6 +203,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.weights
 def test_hostile_responses_are_only_text(tmp_path):
     tone(tmp_path / "a.wav")
     write_lines(tmp_path / "q.jsonl", [question(n, "a.wav") for n in range(len(HOSTILE))])
@@ -215,6 +218,7 @@ def test_hostile_responses_are_only_text(tmp_path):
     assert set(answered) >= {"long", "emoji", "right_to_left", "control", "surrogate", "markup"}
 
 
+@pytest.mark.weights
 def test_unscorable_rows_have_reasons_and_too_many_of_them_fail_the_run(tmp_path):
     tone(tmp_path / "a.wav")
     write_lines(tmp_path / "q.jsonl", [question(n, "a.wav") for n in range(4)])
@@ -230,6 +234,7 @@ def test_unscorable_rows_have_reasons_and_too_many_of_them_fail_the_run(tmp_path
     assert record(tmp_path)["stages"]["m3"]["computed"] == 2, "failures are not stored: they were tried again"
 
 
+@pytest.mark.weights
 def test_nothing_to_score_is_not_a_success(tmp_path):
     write_lines(tmp_path / "q.jsonl", [question(0, "../out.wav")])
     write_lines(tmp_path / "r.jsonl", [said(0)])

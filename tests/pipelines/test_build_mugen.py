@@ -26,6 +26,9 @@ from pipelines.config import CONF, ConfigError, register
 from tests.operators.construction.synthetic import RATE, bursts, clicks, corpus, voice
 from tests.shared_data import shared
 
+# Whole runs on Ray: more time than the fast part has.
+pytestmark = pytest.mark.weights
+
 pytest.importorskip("librosa", reason="the extra 'build' is not installed")
 pytest.importorskip("pyloudnorm", reason="the extra 'build' is not installed")
 

@@ -53,6 +53,7 @@ def test_nothing_of_execution_reaches_a_fingerprint():
             assert canonical(specs[0]) == canonical(specs[1])
 
 
+@pytest.mark.weights
 @pytest.mark.parametrize(
     ("override", "said"),
     [

@@ -21,6 +21,9 @@ from pipelines.mugen_plan import warn_of_greedy_votes
 from tests.mugen_toys import Loudest, tones
 from tests.pipelines.cli import ROOT, TOY_PATH
 
+# Whole runs on Ray: more time than the fast part has.
+pytestmark = pytest.mark.weights
+
 ALL = "strategy=[direct,cot,sc,apsc,sc_cot,apsc_cot]"
 
 

@@ -7,9 +7,13 @@ import sys
 import time
 
 import pyarrow.parquet as pq
+import pytest
 
 from tests.pipelines.cli import ROOT, TOYS, aria_eval
 from tests.pipelines.test_aria_eval import question, record, recorded, results, said, tone, write_lines
+
+# Whole runs on Ray: more time than the fast part has.
+pytestmark = pytest.mark.weights
 
 ROWS = 240
 
