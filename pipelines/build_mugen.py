@@ -37,8 +37,8 @@ from operators.construction.measuring import measured, needed
 from operators.construction.tasks import TaskError
 from operators.decoder import DecoderProcess
 from operators.versions import installed
-from pipelines.build_mugen_settings import read_settings, require_packages
-from pipelines.config import BuildMugen, ConfigError, build, entry, plain
+from pipelines.build_mugen_settings import BuildMugen, read_settings, require_packages
+from pipelines.config import ConfigError, build, entry, plain
 
 
 def main(config: DictConfig) -> None:

@@ -4,16 +4,45 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
 
 from operators.construction import writing
 from operators.construction.corpora import Corpus
 from operators.construction.draws import AnyTask
 from operators.construction.measurements import SCALES, missing_packages
-from pipelines.config import BuildMugen, ConfigError, build, unknown_key
+from pipelines.config import ConfigError, build, unknown_key
 
 EXAMPLE = """for example:
   +corpora.mine.labels=clips/labels.csv +corpora.mine.licence="CC BY 4.0" +corpora.mine.constant.content=speech"""
+
+
+@dataclass
+class BuildMugen:
+    """`python -m pipelines.build_mugen`."""
+
+    corpora: dict[str, Any] = field(
+        default_factory=dict
+    )  # name -> fields of operators.construction.corpora.Corpus
+    tasks: dict[str, Any] = field(default_factory=dict)
+    only: list[str] | None = None  # names of the tasks to build; null: all
+    output: str = "mugen_built"
+    overwrite: bool = False  # replace the benchmark that `output` holds
+    audio: str = "copy"  # or "reference"
+    seed: int = 0
+    n_candidates: int = 5
+    items_per_task: int = 50
+    gold_uses: int = 3  # how often one clip may be the right option of one task
+    margins: dict[str, float] = field(default_factory=dict)  # property -> ratio or gap that counts as clear
+    measurements: Any = MISSING
+    workers: int = 1  # processes that measure
+
+
+ConfigStore.instance().store(name="build_mugen_schema", node=BuildMugen)
 
 
 def read_settings(settings: BuildMugen, output: Path) -> tuple[list[Corpus], dict[str, AnyTask]]:

@@ -103,53 +103,9 @@ class AriaEval:
     dry_run: bool = False  # print the plan and stop: no Ray, no weights
 
 
-@dataclass
-class MugenEval:
-    """`python -m pipelines.mugen_eval`."""
-
-    model: Any = MISSING
-    benchmark: Any = MISSING
-    strategy: dict[str, Any] = field(default_factory=dict)  # one or more rows of Table 3, by name
-    reader: Any = MISSING  # what reads the chosen option from a response: rules, or an LLM judge
-    n_trials: int = 10  # generations per item of the strategies that vote
-    n_candidates: Any = None  # null: all; a number or a list of numbers from 2 up: the scaling study
-    seed: int = 0  # of the orders and of which options go first
-    voting: dict[str, float | None] = field(default_factory=dict)  # sampling settings of the votes alone
-    n_resamples: int = 10_000  # of the paired bootstrap
-    cluster: Cluster = field(default_factory=Cluster)
-    store: StoreConfig = field(default_factory=StoreConfig)
-    max_failure_rate: float = 0.5  # of usable generations; past it the run exits with status 1
-    labels: str | None = None  # human labels, for `python -m pipelines.mugen_calibrate` only
-    out: str | None = None  # folder for the tables of this run; null: runs/<time>-<benchmark>-<model>
-    dry_run: bool = False  # print the plan and stop: no Ray, no weights
-
-
-@dataclass
-class BuildMugen:
-    """`python -m pipelines.build_mugen`."""
-
-    corpora: dict[str, Any] = field(
-        default_factory=dict
-    )  # name -> fields of operators.construction.corpora.Corpus
-    tasks: dict[str, Any] = field(default_factory=dict)
-    only: list[str] | None = None  # names of the tasks to build; null: all
-    output: str = "mugen_built"
-    overwrite: bool = False  # replace the benchmark that `output` holds
-    audio: str = "copy"  # or "reference"
-    seed: int = 0
-    n_candidates: int = 5
-    items_per_task: int = 50
-    gold_uses: int = 3  # how often one clip may be the right option of one task
-    margins: dict[str, float] = field(default_factory=dict)  # property -> ratio or gap that counts as clear
-    measurements: Any = MISSING
-    workers: int = 1  # processes that measure
-
-
-def register() -> None:
-    """Make the schemas known to Hydra."""
-    ConfigStore.instance().store(name="aria_eval_schema", node=AriaEval)
-    ConfigStore.instance().store(name="build_mugen_schema", node=BuildMugen)
-    ConfigStore.instance().store(name="mugen_eval_schema", node=MugenEval)
+# Every pipeline registers the schema that its conf/<name>.yaml names where the schema is defined, never in the
+# entry module: under `python -m` that one is `__main__`.
+ConfigStore.instance().store(name="aria_eval_schema", node=AriaEval)
 
 
 def plain(config: DictConfig) -> Any:
@@ -224,7 +180,6 @@ def _explain_validation(error: ValidationError, where: str, body: DictConfig) ->
 
 def entry(config_name: str, task: Callable[[DictConfig], None]) -> None:
     """Run `task` under Hydra; whatever is the user's to mend is printed as one readable message, exit status 1."""
-    register()
     os.environ["HYDRA_FULL_ERROR"] = (
         "1"  # Hydra then raises instead of printing, and we can say what is allowed
     )

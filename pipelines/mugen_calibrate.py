@@ -20,7 +20,8 @@ from operators.judges.option_judge import JudgeError, calibrate
 from operators.mugen.options import Asked
 from operators.statistics import wilson_interval
 from operators.tables import Row, TableError, read_rows, shown
-from pipelines.config import ConfigError, MugenEval, build, entry, plain
+from pipelines.config import ConfigError, build, entry, plain
+from pipelines.mugen_settings import MugenEval
 
 SHOWN = 10
 

@@ -29,10 +29,11 @@ from operators.mugen.votes import vote
 from operators.store import Store
 from operators.weights import require
 from pipelines import mugen_plan, plan
-from pipelines.config import Cluster, MugenEval, build, entry, plain
+from pipelines.config import Cluster, build, entry, plain
 from pipelines.execution import session
 from pipelines.mugen_phases import fan_out, generate_trials, read_options, refuse_unheard, usable
 from pipelines.mugen_record import counts_of_audio, show_sweep, write_run
+from pipelines.mugen_settings import MugenEval
 from pipelines.phases import Journal, probe_audio
 from pipelines.record import free_folder
 

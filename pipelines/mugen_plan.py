@@ -13,9 +13,10 @@ from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
 from operators.lalms.recorded import Recorded
 from operators.mugen.presentation import GenerationSet, Strategy, generation_set, scalable
-from pipelines.config import Cluster, ConfigError, MugenEval, build
+from pipelines.config import Cluster, ConfigError, build
 from pipelines.execution import resources
 from pipelines.mugen_phases import fan_out, usable
+from pipelines.mugen_settings import MugenEval
 
 
 class MugenPlan(NamedTuple):

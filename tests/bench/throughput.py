@@ -25,7 +25,7 @@ from rich.table import Table
 from operators.base import Batch, Op, Spec, apply
 from operators.metrics.audio_lexical_density import lemma
 from operators.text import is_absent
-from pipelines.config import CONF, build, plain, register
+from pipelines.config import CONF, build, plain
 from tests.bench.bare import BARE, Passes
 from tests.bench.naive import PLAIN, Score
 from tests.bench.rows import GROUP, by_row, in_any_order, in_columns, sample_rows
@@ -69,7 +69,6 @@ class Timing:
 
 def offline_scorers(metrics: Sequence[str]) -> dict[str, Spec]:
     """The Specs of `conf/scorers/offline.yaml`."""
-    register()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("aria_eval", overrides=["scorers=offline"])
     scorers = plain(config).scorers

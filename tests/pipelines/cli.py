@@ -10,7 +10,7 @@ from pathlib import Path
 from hydra import compose, initialize_config_dir
 
 from pipelines.aria_eval import evaluate
-from pipelines.config import CONF, register
+from pipelines.config import CONF
 
 ROOT = Path(__file__).resolve().parents[2]
 TOYS = ["--config-dir", str(ROOT / "tests" / "conf"), "scorers=toy"]
@@ -28,7 +28,6 @@ def aria_eval(folder: Path, *arguments: str, timeout: int = 300) -> subprocess.C
 
 def composed(*overrides: str):
     """The configuration that `overrides` compose."""
-    register()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         return compose("aria_eval", overrides=list(overrides))
 

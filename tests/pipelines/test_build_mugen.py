@@ -22,7 +22,7 @@ from operators.construction.balance import position_table
 from operators.construction.measurements import Measurements
 from operators.construction.proof import check
 from pipelines.build_mugen import main
-from pipelines.config import CONF, ConfigError, register
+from pipelines.config import CONF, ConfigError
 from tests.operators.construction.synthetic import RATE, bursts, clicks, corpus, voice
 from tests.shared_data import shared
 
@@ -45,7 +45,6 @@ SEVEN = {
 
 def build(output: Path, *overrides: str) -> list[dict]:
     """Run the pipeline in this process; the lines of items.jsonl."""
-    register()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         main(compose("build_mugen", overrides=[*overrides, f"output={output}"]))
     return lines(output)

@@ -14,7 +14,7 @@ import soundfile
 from hydra import compose, initialize_config_dir
 
 from operators.mugen.presentation import GenerationSet
-from pipelines.config import CONF, Cluster, ConfigError, register
+from pipelines.config import CONF, Cluster, ConfigError
 from pipelines.execution import session
 from pipelines.mugen_eval import evaluate
 from pipelines.mugen_plan import warn_of_greedy_votes
@@ -57,7 +57,6 @@ def build(folder, n=5, change=None):
 
 def run(folder, *overrides, model="loudest", out="run"):
     """One run in this process; what it printed and its return code."""
-    register()
     where = [
         TOY_PATH,
         "benchmark=mugen",

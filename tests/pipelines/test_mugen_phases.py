@@ -16,14 +16,13 @@ from operators.mugen.options import RuleReader
 from operators.mugen.presentation import DIMENSIONS, MUGEN_ITEM, GenerationSet
 from operators.store import Store
 from pipelines import mugen_calibrate
-from pipelines.config import CONF, ConfigError, build, plain, register
+from pipelines.config import CONF, ConfigError, build, plain
 from pipelines.mugen_phases import fan_out, read_options
 from pipelines.mugen_plan import check_clips, load_items, read_strategies, sets_of
 from tests.mugen_toys import Loudest
 
 
 def composed(*overrides):
-    register()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         return compose("mugen_eval", overrides=list(overrides))
 

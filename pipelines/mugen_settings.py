@@ -1,0 +1,35 @@
+"""The schema of `conf/mugen_eval.yaml`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
+
+from pipelines.config import Cluster, StoreConfig
+
+
+@dataclass
+class MugenEval:
+    """`python -m pipelines.mugen_eval`."""
+
+    model: Any = MISSING
+    benchmark: Any = MISSING
+    strategy: dict[str, Any] = field(default_factory=dict)  # one or more rows of Table 3, by name
+    reader: Any = MISSING  # what reads the chosen option from a response: rules, or an LLM judge
+    n_trials: int = 10  # generations per item of the strategies that vote
+    n_candidates: Any = None  # null: all; a number or a list of numbers from 2 up: the scaling study
+    seed: int = 0  # of the orders and of which options go first
+    voting: dict[str, float | None] = field(default_factory=dict)  # sampling settings of the votes alone
+    n_resamples: int = 10_000  # of the paired bootstrap
+    cluster: Cluster = field(default_factory=Cluster)
+    store: StoreConfig = field(default_factory=StoreConfig)
+    max_failure_rate: float = 0.5  # of usable generations; past it the run exits with status 1
+    labels: str | None = None  # human labels, for `python -m pipelines.mugen_calibrate` only
+    out: str | None = None  # folder for the tables of this run; null: runs/<time>-<benchmark>-<model>
+    dry_run: bool = False  # print the plan and stop: no Ray, no weights
+
+
+ConfigStore.instance().store(name="mugen_eval_schema", node=MugenEval)
