@@ -31,7 +31,7 @@ from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
 from pipelines.phases import Journal, extract, generate, probe_audio, score
 from pipelines.record import free_folder, write_record, write_tables
-from pipelines.responses import join_items
+from pipelines.responses import join_items, load_questions
 
 METRIC_STAGES = ("m1", "m2", "m3", "m4", "m5", "m6")
 
@@ -53,7 +53,7 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     scorers = {
         metric: build(getattr(settings.scorers, metric), f"scorers.{metric}") for metric in METRIC_STAGES
     }
-    items = benchmark.load()
+    items = load_questions(benchmark)
     recorded = read_recorded(settings, benchmark, model, items, name)
     if settings.dry_run:
         planned = stages(settings, model, scorers, items, recorded)

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from operators.frames import with_columns
+from pipelines.config import ConfigError
+
+
+def load_questions(benchmark: Any) -> pa.Table:
+    """The items of a benchmark of multiple-choice questions (ITEM). Raises ConfigError for another one."""
+    items = benchmark.load()
+    if "choices" not in items.column_names:
+        raise ConfigError(
+            f"benchmark {type(benchmark).__name__} holds counterfactual items, not questions: "
+            "audit a judge on it with pipelines.judge_audit, or choose another benchmark"
+        )
+    return items
 
 
 def join_items(items: pa.Table, responses: pa.Table) -> pa.Table:

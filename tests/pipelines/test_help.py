@@ -8,6 +8,7 @@ import pytest
 from hydra.utils import get_class
 from omegaconf import OmegaConf
 
+from operators.benchmarks.emotions import EmotionAudit
 from operators.benchmarks.mugen import Mugen
 from pipelines.config import CONF
 from tests.pipelines.cli import ROOT
@@ -34,10 +35,16 @@ def used(command):
 
 
 def accepted(command, group):
-    """The options of a group; MUGEN's command takes only benchmarks whose options are clips."""
+    """The options of a group; each command takes the benchmarks of its kind (Mugen's are questions too)."""
     files = sorted((CONF / group).glob("*.yaml"))
-    if (command, group) == ("mugen_eval", "benchmark"):
-        files = [file for file in files if issubclass(get_class(OmegaConf.load(file)._target_), Mugen)]
+    if group == "benchmark":
+        kinds = {file: get_class(OmegaConf.load(file)._target_) for file in files}
+        wanted = {"mugen_eval": Mugen, "judge_audit": EmotionAudit}.get(command)
+        files = [
+            file
+            for file, kind in kinds.items()
+            if (issubclass(kind, wanted) if wanted else not issubclass(kind, EmotionAudit))
+        ]
     return [file.stem for file in files]
 
 
