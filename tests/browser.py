@@ -9,8 +9,11 @@ from playwright.sync_api import Page, sync_playwright
 
 
 @contextmanager
-def opened(width: int = 1280, height: int = 800, **context) -> Iterator[Page]:
-    """A page in Debian's Chromium, offline; the test fails on any error in its console or uncaught exception.
+def opened(
+    width: int = 1280, height: int = 800, expected_errors: tuple[str, ...] = (), **context
+) -> Iterator[Page]:
+    """A page in Debian's Chromium, offline; the test fails on any error in its console or uncaught exception, unless it
+    holds one of `expected_errors`.
 
     `context` goes to Playwright's `new_context`: `color_scheme="dark"`, `accept_downloads=True`, ...
     """
@@ -26,6 +29,7 @@ def opened(width: int = 1280, height: int = 800, **context) -> Iterator[Page]:
             page.on("pageerror", lambda error: problems.append(str(error)))
             page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
             yield page
+            problems = [line for line in problems if not any(part in line for part in expected_errors)]
             assert problems == [], problems
         finally:
             browser.close()
