@@ -6,7 +6,6 @@ python -m pipelines.aria_eval --help                every group and field
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.console import Console
 from operators.aggregate import failure_reasons, finish_rows, summarise
 from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
+from operators.benchmarks.identity import notes_of
 from operators.extraction import Extract
 from operators.frames import with_columns
 from operators.lalms.recorded import Recorded, RecordedResponses
@@ -94,8 +94,10 @@ def read_recorded(
         }
     found = {source: recorded.responses(items) for source, recorded in sources.items()}
     check_names(found, [] if isinstance(model, Recorded) else [name])
-    notes = json.loads((items.schema.metadata or {}).get(b"notes", b"[]"))
-    for note in [*notes, *(warning for responses in found.values() for warning in responses.warnings())]:
+    for note in [
+        *notes_of(items),
+        *(warning for responses in found.values() for warning in responses.warnings()),
+    ]:
         print(f"note: {note}", file=sys.stderr)
     return found
 

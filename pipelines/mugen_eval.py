@@ -21,6 +21,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from operators.audio import ProbeAudio
+from operators.benchmarks.identity import notes_of
 from operators.lalms.recorded import Recorded
 from operators.mugen.recorded import read_trials
 from operators.mugen.report import show
@@ -65,6 +66,7 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
         plan.show(chain, settings.cluster, settings.store.root, Console())
         return
 
+    tell(notes_of(planned.items))
     store, journal = Store(settings.store.root), Journal()
     if isinstance(planned.model, Recorded):
         clips, said = planned.items, recorded(planned)

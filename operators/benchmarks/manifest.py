@@ -23,7 +23,6 @@ Columns (COLUMNS lists the other accepted names; columns that play no part are i
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
@@ -34,6 +33,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.benchmarks.choices import choices_of, gold_of, is_digits, readings, spelled_list
+from operators.benchmarks.identity import settled_table
 from operators.benchmarks.locations import folder_of, locate, resolved
 from operators.columns import (
     RowError,
@@ -116,10 +116,7 @@ class Manifest:
         root = resolved(self.audio_root or folder_of(self.path))
         text_answers = any(_is_word(row.get(parts.get("answer", ""))) for row in rows)
         reader = _Reader(self, self.name or stem(self.path), root, parts, choice_columns, text_answers)
-        items, n_repeats = _settle_ids([reader.item(row) for row in rows])
-        repeats = f"{file}: {n_repeats} rows repeat an earlier row and count once"
-        schema = ITEM.with_metadata({"notes": json.dumps([repeats] if n_repeats else [])})
-        return pa.Table.from_pylist(items[: self.limit], schema=schema)
+        return settled_table(file, [reader.item(row) for row in rows], self.limit, ITEM)
 
     def yardsticks(self) -> dict[str, str]:
         """Recorded responses that come with the benchmark: none."""
@@ -206,30 +203,6 @@ class _Reader:
 
 def _is_word(cell: Any) -> bool:
     return isinstance(cell, str) and bool(cell.strip()) and not is_digits(cell)
-
-
-def _settle_ids(items: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], int]:
-    """Items with unique ids and final errors, and how many rows were repeats of an earlier one."""
-    distinct: dict[str, dict[tuple, Mapping[str, Any]]] = {}
-    for item in items:
-        cells = (cell for name, cell in item.items() if name != "place")
-        content = tuple(tuple(cell) if isinstance(cell, list) else cell for cell in cells)
-        distinct.setdefault(item["item_id"], {}).setdefault(content, item)
-    kept = {id(item) for twins in distinct.values() for item in twins.values()}
-    twins = {item_id: list(same.values()) for item_id, same in distinct.items()}
-    settled = [_settled(item, twins[item["item_id"]]) for item in items if id(item) in kept]
-    return settled, len(items) - len(settled)
-
-
-def _settled(item: Mapping[str, Any], twins: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """`item` without its place, which goes into the error, and into the id where `twins` differ under it."""
-    settled = {name: cell for name, cell in item.items() if name != "place"}
-    place, error = item["place"], item["item_error"]
-    if len(twins) > 1:
-        places = ", ".join(twin["place"] for twin in twins[:5]) + (" ..." if len(twins) > 5 else "")
-        error = f"duplicate_id: {short(item['item_id'])} names different rows: {places}; give each its own id"
-        settled |= {"item_id": f"{item['item_id']} [{place}]", "gold_index": None}
-    return settled | {"item_error": f"{error} ({place})" if error else None}
 
 
 def _choice_columns(file: str, columns: Sequence[str]) -> list[str]:

@@ -10,14 +10,16 @@
 - `ranking`: whether removing an option would change what the instruction means ("the third longest").
 - `id`, `question`, `task`, `licence`, `source`; further columns are ignored.
 
-The published data set has the same parts (35 tasks x 50 items, five candidates, ten tasks with one reference; section
-2): save its table with these column names, or name yours in `columns`. Any format of operators.tables will do.
+Any format of operators.tables will do, and other column names can be given in `columns`. Where `path` is a folder, it
+is the data set as its authors publish it, whose clips lie in Parquet files: operators.benchmarks.mugen_published.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -25,12 +27,15 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.benchmarks.choices import spelled_list
+from operators.benchmarks.identity import settled_table
 from operators.benchmarks.locations import folder_of, locate, resolved
+from operators.benchmarks.mugen_published import read_published
 from operators.columns import RowError, find_columns, is_null, missing_columns, number_of, short, text_of
 from operators.mugen.options import labels
 from operators.mugen.presentation import DIMENSIONS, MUGEN_ITEM, same_clip_twice
 from operators.tables import Row, TableError, read_rows, shown, stem
 from operators.text import encodable
+from operators.weights import cache_folder
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "id": ("item_id", "question_id", "sample_id", "uid"),
@@ -57,9 +62,11 @@ Part = Literal[
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Mugen:
-    """The questions in the file at `path`, as items whose choices are called "Audio 1", "Audio 2" ...
+    """The questions at `path`, as items whose choices are called "Audio 1", "Audio 2" ...
 
-    name: the benchmark's name in results; None: the file's name without its ending.
+    name: the benchmark's name in results; None: the file's name without its ending, "mugen" for the published data set.
+    split: of the published data set; "test_2" to "test_4" have so many candidates. unpacked: the folder where its clips
+    are put; None: in the user's cache folder.
     audio_root: folder or URI where relative paths start; None: the folder of the file.
     allow_outside: accept clips outside that folder, and from the web.
     limit: keep the first so many items. columns: {part: column} where the file calls a part by a name of its own.
@@ -71,21 +78,29 @@ class Mugen:
     allow_outside: bool = False
     limit: int | None = Field(None, ge=1)
     columns: dict[Part, str | None] = Field(default_factory=dict)
+    split: str = Field("test", pattern=r"\w+")
+    unpacked: str | None = None
 
     def load(self) -> pa.Table:
         """One row per question in the schema MUGEN_ITEM; a bad row keeps its place and says why in `item_error`.
 
-        Item ids are unique: rows under one id are all refused. Raises TableError when the file cannot be used.
+        Item ids are unique (operators.benchmarks.identity). Raises TableError when the file cannot be used.
         """
         if self.path is None:
             raise TableError(f"name the file with the questions: benchmark.path=mugen.jsonl\n{EXAMPLE}")
-        rows, file = read_rows(self.path, keep_broken=True), shown(self.path)
+        file = shown(self.path)
+        if Path(self.path).expanduser().is_dir():
+            clips = Path(self.unpacked) if self.unpacked else cache_folder() / "mugen"
+            items = list(
+                islice(read_published(self.path, self.split, self.name or "mugen", clips), self.limit)
+            )
+            return settled_table(file, items, self.limit, MUGEN_ITEM)
+        rows = read_rows(self.path, keep_broken=True)
         parts = find_columns(file, rows, COLUMNS, self.columns, "benchmark.columns")
         if missing := [part for part in REQUIRED if part not in parts]:
             raise missing_columns(file, rows, COLUMNS, missing, "benchmark.columns", EXAMPLE)
         root = resolved(self.audio_root or folder_of(self.path))
-        items = _refuse_twins([self._item(row, parts, root) for row in rows])
-        return pa.Table.from_pylist(items[: self.limit], schema=MUGEN_ITEM)
+        return settled_table(file, [self._item(row, parts, root) for row in rows], self.limit, MUGEN_ITEM)
 
     def yardsticks(self) -> dict[str, str]:
         """Recorded responses that come with the benchmark: none."""
@@ -93,7 +108,12 @@ class Mugen:
 
     def _item(self, row: Row, parts: Mapping[str, str], root: str) -> dict[str, Any]:
         item: dict[str, Any] = dict.fromkeys(MUGEN_ITEM.names)
-        item |= {"item_id": f"[{row.place}]", "benchmark": self.name or stem(str(self.path)), "question": ""}
+        item |= {
+            "item_id": f"[{row.place}]",
+            "place": row.place,
+            "benchmark": self.name or stem(str(self.path)),
+            "question": "",
+        }
         item |= {"choices": [], "audio_uris": [], "n_reference": 0, "ranking": False}
         cells = {part: None if is_null(row.get(name)) else row.get(name) for part, name in parts.items()}
         try:
@@ -102,7 +122,7 @@ class Mugen:
             self._fill(item, cells, root)
         except RowError as error:
             item["gold_index"] = None
-            item["item_error"] = encodable(f"{error} ({row.place})")
+            item["item_error"] = encodable(str(error))
         return item
 
     def _fill(self, item: dict[str, Any], cells: Mapping[str, Any], root: str) -> None:
@@ -171,19 +191,3 @@ def _line(cell: Any, part: str) -> str | None:
     if isinstance(cell, (list, dict)):
         return encodable(json.dumps(cell, ensure_ascii=False))
     return text_of(cell, part) or None
-
-
-def _refuse_twins(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Items with unique ids: where several share one, none can be told from the others by a response's id."""
-    count: dict[str, int] = {}
-    for item in items:
-        count[item["item_id"]] = count.get(item["item_id"], 0) + 1
-    settled, met = [], dict.fromkeys(count, 0)
-    for item in items:
-        name = item["item_id"]
-        met[name] += 1
-        if count[name] > 1:
-            error = f"duplicate_id: {count[name]} rows are called {short(name)}; give each its own id"
-            item = item | {"item_id": f"{name} [{met[name]}]", "gold_index": None, "item_error": error}
-        settled.append(item)
-    return settled

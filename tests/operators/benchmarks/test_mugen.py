@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from operators.benchmarks.identity import notes_of
 from operators.benchmarks.mugen import Mugen, dimension_of
 from operators.mugen.presentation import MUGEN_ITEM
 from operators.tables import TableError
@@ -76,10 +77,13 @@ def test_both_names_of_a_clip_that_comes_twice(tmp_path):
     assert item["item_error"].count("a.wav") == 2
 
 
-def test_rows_of_one_id_are_all_refused(tmp_path):
-    items = load(tmp_path, row(), row(answer_index=2), row(id="other")).to_pylist()
-    assert [item["item_id"] for item in items] == ["q [1]", "q [2]", "other"]
-    assert ["duplicate_id" in (item["item_error"] or "") for item in items] == [True, True, False]
+def test_rows_that_differ_under_one_id_are_all_refused_and_repeats_count_once(tmp_path):
+    table = load(tmp_path, row(), row(answer_index=2), row(id="other"), row(id="other"))
+    items = table.to_pylist()
+    assert [item["item_id"] for item in items] == ["q [line 1]", "q [line 2]", "other"]
+    assert ["line 1, line 2" in (item["item_error"] or "") for item in items] == [True, True, False]
+    (note,) = notes_of(table)
+    assert note.endswith("m.jsonl: 1 rows repeat an earlier row and count once")
 
 
 def test_dimensions_under_any_of_their_names():
