@@ -8,8 +8,9 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -178,8 +179,12 @@ def _explain_validation(error: ValidationError, where: str, body: DictConfig) ->
     return "\n".join(lines)
 
 
-def entry(config_name: str, task: Callable[[DictConfig], None]) -> None:
-    """Run `task` under Hydra; whatever is the user's to mend is printed as one readable message, exit status 1."""
+def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[str] = ()) -> None:
+    """Run `task` under Hydra; whatever is the user's to mend is printed as one readable message, exit status 1.
+
+    lists: keys for which `key=a,b` on the command line means the list [a,b] of one run.
+    """
+    sys.argv[1:] = as_lists(sys.argv[1:], lists)
     os.environ["HYDRA_FULL_ERROR"] = (
         "1"  # Hydra then raises instead of printing, and we can say what is allowed
     )
@@ -189,6 +194,18 @@ def entry(config_name: str, task: Callable[[DictConfig], None]) -> None:
         sys.exit(f"error: {_explain_composition(error)}")
     except (ConfigError, OmegaConfBaseException, *MENDABLE) as error:
         sys.exit(f"error: {error}")
+
+
+def as_lists(arguments: Sequence[str], keys: Sequence[str]) -> list[str]:
+    """Words of a command line with `key=a,b` spelled `key=[a,b]` for these keys.
+
+    Without brackets Hydra takes it for a sweep and refuses it; with -m it is one, and stays as it is.
+    """
+    if {"-m", "--multirun"} & set(arguments):
+        return list(arguments)
+    listed = re.compile(rf"({'|'.join(map(re.escape, keys))})=(\w+(?:,\w+)+)") if keys else None
+    found = [listed and listed.fullmatch(word) for word in arguments]
+    return [f"{m[1]}=[{m[2]}]" if m else word for m, word in zip(found, arguments, strict=True)]
 
 
 def _explain_composition(error: HydraException) -> str:

@@ -21,14 +21,14 @@ from operators.mugen.options import Asked
 from operators.statistics import wilson_interval
 from operators.tables import Row, TableError, read_rows, shown
 from pipelines.config import ConfigError, build, entry, plain
-from pipelines.mugen_settings import MugenEval
+from pipelines.mugen_settings import MugenCalibrate
 
 SHOWN = 10
 
 
 def main(config: DictConfig) -> None:
     """Read every labelled response and print agreement, Cohen's kappa and the first disagreements."""
-    settings: MugenEval = plain(config)
+    settings: MugenCalibrate = plain(config)
     if settings.labels is None:
         raise ConfigError("name the file with human labels: labels=my_labels.jsonl")
     reader = build(settings.reader, "reader")
@@ -96,4 +96,4 @@ def _place(index: Any) -> str:
 
 
 if __name__ == "__main__":
-    entry("mugen_eval", main)
+    entry("mugen_calibrate", main)

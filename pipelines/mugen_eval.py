@@ -1,9 +1,9 @@
 """MUGEN end to end: items -> one decoding per clip -> trials in their orders -> generation -> option -> vote -> tables.
 
 python -m pipelines.mugen_eval model=cascade benchmark=mugen benchmark.path=my.jsonl strategy=apsc_cot
-python -m pipelines.mugen_eval 'strategy=[direct,cot,sc,apsc,sc_cot,apsc_cot]'       Table 3, one run
-python -m pipelines.mugen_eval strategy=direct,cot,sc,apsc,sc_cot,apsc_cot -m        Table 3, one run each
-python -m pipelines.mugen_eval 'n_candidates=[2,3,4,5]'                              Figure 3
+python -m pipelines.mugen_eval strategy=direct,cot,sc,apsc,sc_cot,apsc_cot           Table 3, one run
+python -m pipelines.mugen_eval strategy=direct,cot,sc,apsc,sc_cot,apsc_cot -m        Table 3, one run each, one store
+python -m pipelines.mugen_eval n_candidates=2,3,4,5                                  Figure 3
 """
 
 from __future__ import annotations
@@ -136,4 +136,4 @@ def stop_if_failing(limit: float, journal: Journal, votes: pa.Table) -> None:
 
 
 if __name__ == "__main__":
-    entry("mugen_eval", main)
+    entry("mugen_eval", main, lists=("strategy", "n_candidates"))

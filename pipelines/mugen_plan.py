@@ -56,7 +56,7 @@ def read_plan(settings: MugenEval) -> MugenPlan:
 def read_strategies(settings: MugenEval) -> dict[str, Strategy]:
     """The strategies of a run by name. Raises ConfigError for none, or for one that cannot be read."""
     if not settings.strategy:
-        raise ConfigError("choose a strategy: strategy=direct, or several: 'strategy=[direct,sc,apsc]'")
+        raise ConfigError("choose a strategy: strategy=direct, or several: strategy=direct,sc,apsc")
     if settings.n_trials < 1:
         raise ConfigError(f"config key n_trials: at least 1 generation is needed, not {settings.n_trials}")
     target = {"_target_": "operators.mugen.presentation.Strategy"}

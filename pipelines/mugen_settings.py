@@ -1,4 +1,4 @@
-"""The schema of `conf/mugen_eval.yaml`."""
+"""The schemas of `conf/mugen_eval.yaml` and `conf/mugen_calibrate.yaml`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,17 @@ class MugenEval:
     cluster: Cluster = field(default_factory=Cluster)
     store: StoreConfig = field(default_factory=StoreConfig)
     max_failure_rate: float = 0.5  # of usable generations; past it the run exits with status 1
-    labels: str | None = None  # human labels, for `python -m pipelines.mugen_calibrate` only
     out: str | None = None  # folder for the tables of this run; null: runs/<time>-<benchmark>-<model>
     dry_run: bool = False  # print the plan and stop: no Ray, no weights
 
 
+@dataclass
+class MugenCalibrate:
+    """`python -m pipelines.mugen_calibrate`."""
+
+    reader: Any = MISSING  # rules, or an LLM judge
+    labels: str | None = None  # file with responses and what people read in them
+
+
 ConfigStore.instance().store(name="mugen_eval_schema", node=MugenEval)
+ConfigStore.instance().store(name="mugen_calibrate_schema", node=MugenCalibrate)

@@ -7,7 +7,7 @@ import pytest
 from operators.fingerprint import canonical
 from operators.schema import METRICS
 from operators.weights import WeightsError
-from pipelines.config import CONF, ConfigError, build, plain
+from pipelines.config import CONF, ConfigError, as_lists, build, plain
 from tests.pipelines.cli import aria_eval, composed
 
 NEEDS = {("benchmark", "manifest"): ["benchmark.path=q.jsonl"], ("model", "recorded"): ["model.path=r.jsonl"]}
@@ -41,6 +41,25 @@ def test_every_option_composes_and_builds_without_weights(group, option):
 def test_leaving_the_cluster_out_runs_on_this_machine():
     assert plain(composed()).cluster.name == "local"
     assert plain(composed("+cluster=a6000x4")).cluster.num_gpus == 4
+
+
+def test_a_list_needs_no_brackets_unless_it_is_a_sweep():
+    keys = ("strategy", "n_candidates")
+    words = [
+        "n_candidates=2,3,4,5",
+        "strategy=direct,apsc",
+        "strategy=sc",
+        "seed=1,2",
+        "out=a,b",
+        "model.n_candidates=2,3",
+    ]
+    assert as_lists(words, keys) == ["n_candidates=[2,3,4,5]", "strategy=[direct,apsc]", *words[2:]]
+    assert as_lists([*words, "-m"], keys) == [*words, "-m"], "-m makes a job of each value"
+    assert as_lists(["n_candidates=[2,3]", "n_candidates=2,"], keys) == [
+        "n_candidates=[2,3]",
+        "n_candidates=2,",
+    ]
+    assert as_lists(words, ()) == words
 
 
 def test_nothing_of_execution_reaches_a_fingerprint():

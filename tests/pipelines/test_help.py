@@ -53,6 +53,12 @@ def test_the_help_lists_the_groups_of_its_command_and_all_their_options(command)
     assert listed(command) == {group: accepted(command, group) for group in used(command)}
 
 
+def test_calibration_has_a_help_and_fields_of_its_own():
+    text = (CONF / "mugen_calibrate.yaml").read_text()
+    assert f"reader: {', '.join(accepted('mugen_calibrate', 'reader'))}" in text
+    assert "labels" not in (CONF / "mugen_eval.yaml").read_text()
+
+
 @pytest.mark.parametrize("command", ["mugen_eval", "build_mugen"])
 def test_a_user_sees_the_list_and_the_fields(command):
     arguments = [sys.executable, "-m", f"pipelines.{command}", "--help"]

@@ -285,7 +285,7 @@ def test_a_sweep_ends_with_the_joint_table(six_strategies, tmp_path):
 
 
 def test_a_dry_run_leaves_nothing_behind(tmp_path):
-    command = [sys.executable, "-m", "pipelines.mugen_eval", "dry_run=true", "strategy=[direct,apsc]"]
+    command = [sys.executable, "-m", "pipelines.mugen_eval", "dry_run=true", "strategy=direct,apsc"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     plan = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert plan.returncode == 0, plan.stderr

@@ -22,9 +22,9 @@ from pipelines.mugen_plan import check_clips, load_items, read_strategies, sets_
 from tests.mugen_toys import Loudest
 
 
-def composed(*overrides):
+def composed(*overrides, name="mugen_eval"):
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose("mugen_eval", overrides=list(overrides))
+        return compose(name, overrides=list(overrides))
 
 
 def options(group):
@@ -152,7 +152,7 @@ def test_an_interrupted_judge_keeps_what_it_has_read(tmp_path, monkeypatch):
 def calibrated(folder, rows, capsys):
     path = folder / "labels.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    mugen_calibrate.main(composed("benchmark=mugen", f"labels={path}"))
+    mugen_calibrate.main(composed(f"labels={path}", name="mugen_calibrate"))
     return capsys.readouterr().out
 
 
@@ -176,4 +176,4 @@ def test_a_wrong_label_is_named_with_its_line(tmp_path, capsys):
         with pytest.raises(ValueError, match=f"line 2: {words}"):
             calibrated(tmp_path, [good, good | bad], capsys)
     with pytest.raises(ConfigError, match="labels=my_labels"):
-        mugen_calibrate.main(composed("benchmark=mugen"))
+        mugen_calibrate.main(composed(name="mugen_calibrate"))
