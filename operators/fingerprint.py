@@ -60,14 +60,15 @@ def canonical(value: Any) -> Any:
     raise TypeError(f"{type(value).__qualname__} cannot be part of a fingerprint: {value!r}")
 
 
-def _digest(data: Any, length: int) -> str:
+def digest(data: Any, length: int) -> str:
+    """The first `length` hex digits of the SHA-256 of plain JSON data."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
 def fingerprint(spec: Spec) -> str:
     """Sixteen hex digits that change when, and only when, the Spec's result may change."""
-    return _digest(canonical(spec), 16)
+    return digest(canonical(spec), 16)
 
 
 def key_columns(spec: Spec) -> tuple[str, ...]:
@@ -80,7 +81,7 @@ def row_keys(spec: Spec, batch: Batch) -> list[str]:
     names = sorted(key_columns(spec))
     columns = [batch[name] for name in names]
     return [
-        _digest([[n, _plain(v)] for n, v in zip(names, row, strict=True)], 32)
+        digest([[n, _plain(v)] for n, v in zip(names, row, strict=True)], 32)
         for row in zip(*columns, strict=True)
     ]
 

@@ -15,6 +15,15 @@ METRICS = (
     "m6_audio_lexical_density",
 )
 
+
+def _join(*parts: pa.Schema | list[pa.Field]) -> pa.Schema:
+    fields: dict[str, pa.Field] = {}
+    for part in parts:
+        for field in part:
+            fields.setdefault(field.name, field)
+    return pa.schema(list(fields.values()))
+
+
 # One multiple-choice question about one or more clips. `item_error` names why an item cannot be used ("reason: detail").
 ITEM = pa.schema(
     [
@@ -82,6 +91,25 @@ STORED_RESPONSE = pa.schema(
 )
 STORED_SCORE = pa.schema([("key", pa.string()), ("value", pa.float64()), ("details", pa.string())])
 
+# What a model was asked, and how to find what it said: the item as the benchmark held it at `asked_at`, the name the model
+# went by, and the key of its response. `content` digests all but `key` and `asked_at`; of several rows about one item and
+# trial the last is valid. `response_error` names why there can be no response (a recorded one is missing, say).
+ASKED = _join(
+    pa.schema(
+        [
+            ("key", pa.string()),
+            ("content", pa.string()),
+            ("asked_at", pa.timestamp("us", "UTC")),
+            ("model", pa.string()),
+            ("trial", pa.int64()),
+            ("response_key", pa.string()),
+            ("response_error", pa.string()),
+        ]
+    ),
+    ITEM,
+    CLIPS,
+)
+
 
 def score_columns(metric: str) -> list[pa.Field]:
     """The three columns that a metric adds to the result table: value, reason for a null, details as JSON."""
@@ -90,14 +118,6 @@ def score_columns(metric: str) -> list[pa.Field]:
         pa.field(f"{metric}_reason", pa.string()),
         pa.field(f"{metric}_details", pa.string()),
     ]
-
-
-def _join(*parts: pa.Schema | list[pa.Field]) -> pa.Schema:
-    fields: dict[str, pa.Field] = {}
-    for part in parts:
-        for field in part:
-            fields.setdefault(field.name, field)
-    return pa.schema(list(fields.values()))
 
 
 def result_schema() -> pa.Schema:

@@ -1,7 +1,9 @@
 """Nothing computed twice, nothing lost: content-addressed responses and scores in Parquet parts.
 
-    <root>/responses/<model fingerprint>/part-*.parquet
+    <root>/responses/<model fingerprint>/part-*.parquet             what a model said
+    <root>/asked/<model fingerprint>/part-*.parquet                 about which items, as the benchmark held them
     <root>/scores/<metric>/<scorer fingerprint>/part-*.parquet      with spec.json beside them
+    <root>/nightly/<series>/<time>/                                 summaries of `pipelines.rescore`
 
 A part appears whole or not at all (temporary name, then rename; on an object store one PUT). Only successes are stored,
 so whatever failed is tried again by the next run. The root is a local folder or any fsspec URI such as s3://.
@@ -9,31 +11,28 @@ so whatever failed is tried again by the next run. The root is a local folder or
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import uuid
-import warnings
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator
 
 import fsspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 
 from operators.base import Spec
-from operators.fingerprint import canonical, fingerprint
+from operators.fingerprint import fingerprint
 from operators.locators import shown
-from operators.schema import STORED_RESPONSE, STORED_SCORE
+from operators.schema import ASKED, STORED_RESPONSE, STORED_SCORE
+from operators.shelf import DamagedPart, Shelf
 
+__all__ = ["DamagedPart", "Shelf", "Store", "StoreError"]
 
-class DamagedPart(UserWarning):
-    """A Parquet part that cannot be read; its rows are computed again."""
+# {first folder: how many folders deep its shelves lie, what they hold}
+_KINDS = {"responses": (1, STORED_RESPONSE), "asked": (1, ASKED), "scores": (2, STORED_SCORE)}
 
 
 class StoreError(ValueError):
-    """A store root that cannot be used; the message says what to set or install."""
+    """A store that cannot be opened, read or written; the message says what to do."""
 
 
 class Store:
@@ -53,86 +52,99 @@ class Store:
         """Where the responses of `model` lie."""
         return Shelf(self, f"responses/{fingerprint(model)}", STORED_RESPONSE, model)
 
+    def asked(self, model: Spec) -> Shelf:
+        """Where it is kept what `model` was asked."""
+        return Shelf(self, f"asked/{fingerprint(model)}", ASKED, model)
+
     def scores(self, metric: str, scorer: Spec) -> Shelf:
         """Where the scores of `metric` by `scorer` lie."""
         return Shelf(self, f"scores/{metric}/{fingerprint(scorer)}", STORED_SCORE, scorer)
 
+    def shelf(self, name: str) -> Shelf:
+        """The shelf at `name`, such as "responses/<fingerprint>", to read from."""
+        return Shelf(self, name, _KINDS[name.split("/")[0]][1])
+
+    def shelves(self, *kinds: str) -> Iterator[Shelf]:
+        """Every shelf of these kinds (default: responses, asked, scores) that there is, in the order of their names."""
+        for kind in kinds or _KINDS:
+            folders = [kind]
+            for _ in range(_KINDS[kind][0]):
+                folders = [f"{one}/{name}" for one in folders for name in self.folders(one)]
+            yield from map(self.shelf, sorted(folders))
+
+    def folders(self, name: str) -> list[str]:
+        """The names of the folders in folder `name`, sorted."""
+        return sorted(
+            entry["name"].rstrip("/").rsplit("/", 1)[-1]
+            for entry in self.entries(name)
+            if entry["type"] == "directory"
+        )
+
+    def entries(self, name: str) -> list[dict]:
+        """What the folder `name` holds, as fsspec describes it; nothing where it is absent."""
+        place = self.place(name)
+        # A listing that fsspec remembers would hide what other processes wrote since.
+        self.filesystem.invalidate_cache(place)
+        try:
+            return self.filesystem.ls(place, detail=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
     def place(self, name: str) -> str:
+        """The path of `name` in the store's filesystem."""
         return f"{self._path}/{name}"
 
+    def read(self, name: str) -> bytes:
+        """The bytes of file `name`. Raises FileNotFoundError."""
+        return self.filesystem.cat_file(self.place(name))
 
-class Shelf:
-    """The parts of one fingerprint. A reader sees every key once, whatever crashed while it was written."""
-
-    def __init__(self, store: Store, name: str, schema: pa.Schema, spec: Spec) -> None:
-        self._store, self.name, self.schema, self._spec = store, name, schema, spec
-        self._folder = store.place(name)
-
-    def parts(self) -> list[str]:
-        """Paths of the committed parts, oldest first."""
-        filesystem = self._store.filesystem
-        if not filesystem.exists(self._folder):
-            return []
-        filesystem.invalidate_cache(self._folder)
-        names = filesystem.ls(self._folder, detail=False)
-        return sorted(n for n in names if n.rsplit("/", 1)[-1].startswith("part-") and n.endswith(".parquet"))
-
-    def find(self, keys: Sequence[str]) -> pa.Table:
-        """The stored rows among `keys`, one per key (the oldest wins), in no particular order."""
-        wanted, found = set(keys), []
-        for part in self.parts() if wanted else []:
-            table = self._read(part)
-            rows = [
-                i
-                for i, key in enumerate(table["key"].to_pylist())
-                if key in wanted and not wanted.discard(key)
-            ]
-            if rows:
-                found.append(table.take(rows))
-        return pa.concat_tables(found) if found else self.schema.empty_table()
-
-    def append(self, table: pa.Table) -> None:
-        """Commit `table` as one part. Rows with a null in a required column are a fault of the caller."""
-        required = table.column("value" if "value" in self.schema.names else "response")
-        if table.num_rows == 0:
-            return
-        if required.null_count:
-            raise ValueError(f"{self.name}: failures are not stored, but {required.null_count} rows are null")
-        self._describe()
-        stream = io.BytesIO()
-        whole = table.select(self.schema.names).cast(self.schema)
-        pq.write_table(whole, stream, compression="zstd", write_page_checksum=True)
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-        self._commit(f"{self._folder}/part-{stamp}-{uuid.uuid4().hex[:8]}.parquet", stream.getvalue())
-
-    def _read(self, part: str) -> pa.Table:
-        data = self._store.filesystem.cat_file(part)
+    def read_json(self, name: str) -> dict | None:
+        """What the JSON file `name` holds; None where there is none that can be read."""
         try:
-            table = pq.read_table(io.BytesIO(data), page_checksum_verification=True)
-            return table.select(self.schema.names).cast(self.schema)
-        except (pa.ArrowException, OSError, KeyError, EOFError) as error:
-            warnings.warn(f"ignored damaged part {part}: {error}", DamagedPart, stacklevel=3)
-            return self.schema.empty_table()
+            found = json.loads(self.read(name))
+        except (FileNotFoundError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
 
-    def _describe(self) -> None:
-        place = f"{self._folder}/spec.json"
-        if not self._store.filesystem.exists(place):
-            text = json.dumps(
-                {"fingerprint": fingerprint(self._spec), "spec": canonical(self._spec)}, indent=1
-            )
-            self._commit(place, text.encode())
+    def write(self, name: str, data: bytes) -> None:
+        """Let file `name` appear with `data`, whole or not at all. Raises StoreError where it cannot be written."""
+        place = self.place(name)
+        try:
+            if isinstance(self.filesystem, LocalFileSystem):
+                _write_local(place, data)
+            else:
+                self.filesystem.pipe_file(place, data)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise StoreError(
+                f"the store cannot write {shown(self.root)}/{name}: {why}. What was stored before is safe; make room "
+                f"(or set store.root elsewhere) and run the same command again"
+            ) from error
 
-    def _commit(self, place: str, data: bytes) -> None:
-        filesystem = self._store.filesystem
-        if not isinstance(filesystem, LocalFileSystem):
-            filesystem.pipe_file(place, data)
-            return
-        folder, name = place.rsplit("/", 1)
-        os.makedirs(folder, exist_ok=True)
-        # A name that `parts` does not list, unique to this writer: a crash here leaves a file that nobody reads.
-        temporary = f"{folder}/.{name}.{uuid.uuid4().hex[:8]}"
+
+def _write_local(place: str, data: bytes) -> None:
+    folder, name = place.rsplit("/", 1)
+    os.makedirs(folder, exist_ok=True)
+    # A name that no reader lists, unique to this writer: a crash here leaves a file that nobody reads.
+    temporary = f"{folder}/.{name}.{uuid.uuid4().hex[:8]}"
+    try:
         with open(temporary, "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, place)
+        _settle(folder)
+    except OSError:
+        # On a full disk what was written so far must not take the room from the next try.
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
+
+
+def _settle(folder: str) -> None:
+    """Let a rename outlive a power cut: what it replaces may be removed next."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -7,7 +7,7 @@ become reasons in this run and are tried again by the next.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from operators.base import Stage
 from operators.fingerprint import row_keys
 from operators.frames import to_batch, with_columns
+from operators.key_index import KeyIndex, first_of_each
 from operators.store import Shelf
 from pipelines.execution import run
 
@@ -30,6 +31,9 @@ class Tally:
     computed: int = 0
     failed: int = 0
     seconds: float = 0.0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(*(mine + yours for mine, yours in zip(astuple(self), astuple(other), strict=True)))
 
     def as_dict(self) -> dict[str, float | None]:
         return {**asdict(self), "rows_per_second": self.computed / self.seconds if self.seconds else None}
@@ -59,10 +63,14 @@ class Lookup:
     ) -> None:
         self.stage, self._shelf, self._reason, self._columns = stage, shelf, reason, columns or {}
         self._blocked = list(blocked)
-        self._keys = self._row_keys(rows)
-        stored = shelf.find([key for key in self._keys if key is not None])
-        self._known = {entry["key"]: entry for entry in stored.to_pylist()}
-        self._stored = set(self._known)
+        keys = self._row_keys(rows)
+        self._index, self._keys = KeyIndex(keys), pa.array(keys, pa.string())
+        stored = shelf.find(keys)
+        # Where the entry of each distinct key stands among all entries found and computed; -1: there is none.
+        self._entries, self._n_entries = [], 0
+        self._place = np.full(len(self._index), -1, dtype=np.int64)
+        self._keep(stored)
+        self._stored = self._place >= 0
         self._failures: dict[str, str] = {}
         self._seconds = 0.0
 
@@ -74,13 +82,21 @@ class Lookup:
             keys[row] = key
         return keys
 
+    def _keep(self, entries: pa.Table) -> None:
+        self._place[self._index.places(entries["key"])] = self._n_entries + np.arange(entries.num_rows)
+        self._entries.append(entries)
+        self._n_entries += entries.num_rows
+
+    def _known(self) -> np.ndarray:
+        """[rows] where the entry of each row stands, -1 where there is none."""
+        return np.append(self._place, -1)[self._index.rows]
+
     def mark(self, rows: pa.Table) -> tuple[pa.Table, np.ndarray]:
         """`rows` with this stage's key and todo columns; todo is the first row of every key not yet known."""
-        seen = set(self._known)
-        todo = [key is not None and key not in seen and not seen.add(key) for key in self._keys]
+        todo = first_of_each(self._index.rows) & (self._known() < 0)
         name = self.stage.name
-        marks = {f"{name}.todo": pa.array(todo, pa.bool_()), f"{name}.key": pa.array(self._keys, pa.string())}
-        return with_columns(rows, marks), np.asarray(todo, dtype=bool)
+        marks = {f"{name}.todo": pa.array(todo, pa.bool_()), f"{name}.key": self._keys}
+        return with_columns(rows, marks), todo
 
     def take(self, block: pa.Table) -> None:
         """Keep a finished block: successes go into the store, failures are remembered."""
@@ -95,26 +111,28 @@ class Lookup:
         stored = {column: mine[columns.get(column, column)] for column in self._shelf.schema.names}
         good = pa.table(stored).filter(pc.is_null(why)).cast(self._shelf.schema)
         self._shelf.append(good)
-        self._known.update((entry["key"], entry) for entry in good.to_pylist())
+        self._keep(good)
         self._seconds += pc.sum(mine[f"{name}.seconds"]).as_py() or 0.0
 
-    def results(self) -> tuple[list[dict | None], list[str | None]]:
-        """Per row the stored entry, or None and the reason why there is none."""
-        entries = [self._known.get(key) for key in self._keys]
+    def results(self) -> tuple[pa.Table, pa.Array]:
+        """Per row the stored entry (nulls where there is none) and, there, the reason."""
+        known = self._known()
+        found = pa.array(known, mask=known < 0)
+        entries = pa.concat_tables([self._shelf.schema.empty_table(), *self._entries]).take(found)
         reasons = [
             None
-            if entry
+            if place >= 0
             else (blocked or self._failures.get(key) or "not_computed: the run ended before this row")
-            for entry, blocked, key in zip(entries, self._blocked, self._keys, strict=True)
+            for place, blocked, key in zip(known, self._blocked, self._keys.to_pylist(), strict=True)
         ]
-        return entries, reasons
+        return entries, pa.array(reasons, pa.string())
 
     def tally(self) -> Tally:
-        keys = [key for key in self._keys if key is not None]
-        failed = sum(key not in self._known for key in keys)
-        computed = len(self._known) - len(self._stored) + len(self._failures)
-        stored = sum(key in self._stored for key in keys)
-        return Tally(len(self._keys), len(self._keys) - len(keys), stored, computed, failed, self._seconds)
+        usable, rows = self._index.rows >= 0, len(self._index.rows)
+        computed = int((self._place >= 0).sum() - self._stored.sum()) + len(self._failures)
+        stored = int(np.append(self._stored, False)[self._index.rows].sum())
+        failed = int((usable & (self._known() < 0)).sum())
+        return Tally(rows, rows - int(usable.sum()), stored, computed, failed, self._seconds)
 
 
 def find_or_compute(lookups: list[Lookup], rows: pa.Table, title: str, carry: Sequence[str] = ()) -> None:

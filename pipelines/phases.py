@@ -40,6 +40,10 @@ class Journal:
         finally:
             self.wall_seconds[name] = self.wall_seconds.get(name, 0.0) + time.perf_counter() - started
 
+    def add(self, stage: str, tally: Tally) -> None:
+        """Count what a stage did with some rows; a stage may run over the rows of a run in several goes."""
+        self.stages[stage] = self.stages[stage] + tally if stage in self.stages else tally
+
     def failing(self, limit: float) -> list[str]:
         """What to say of every stage that failed on more than the share `limit` of the rows it could try.
 
@@ -70,7 +74,7 @@ def extract(rows: pa.Table, cluster: Cluster, journal: Journal, spec: Spec | Non
         done = _all_rows(
             stage, with_columns(rows, {"extract.todo": pc.is_valid(rows["response"])}), "extract"
         )
-    journal.stages["extract"] = _tally(done, "extract", done["extract.error"])
+    journal.add("extract", _tally(done, "extract", done["extract.error"]))
     failed = pc.coalesce(done["row_error"], done["extract.error"])
     return with_columns(done, {"row_error": failed}).select([*rows.column_names, *CHAIN.names])
 
@@ -102,9 +106,8 @@ def generate(
         lookup = Lookup(stage, store.responses(model), rows, blocked, "response_error")
         find_or_compute([lookup], rows, "generate", carry=("item_id", "benchmark", "trial"))
     entries, reasons = lookup.results()
-    journal.stages["generate"] = lookup.tally()
-    said = [entry or dict.fromkeys(("response", "finish_reason", "usage")) for entry in entries]
-    columns = {column: [row[column] for row in said] for column in ("response", "finish_reason", "usage")}
+    journal.add("generate", lookup.tally())
+    columns = {column: entries[column] for column in ("response", "finish_reason", "usage")}
     whose = {"item_id": rows["item_id"], "model": [name] * rows.num_rows, "trial": rows["trial"]}
     return pa.table({**whose, **columns, "response_error": reasons}, schema=RESPONSE)
 
@@ -112,11 +115,13 @@ def generate(
 def score(
     rows: pa.Table, scorers: Mapping[str, Spec], store: Store, cluster: Cluster, journal: Journal
 ) -> pa.Table:
-    """`rows` with value, reason and details of every metric. `scorers`: Spec by "m1".."m6"."""
+    """`rows` with value, reason and details of every metric that `scorers` ({"m1".."m6": Spec}) holds."""
     lookups = {}
     with journal.phase("score"):
         for metric in METRICS:
             short = metric[:2]
+            if short not in scorers:
+                continue
             stage = Stage(short, scorers[short], resources(getattr(cluster, short)))
             columns = {"value": metric, "details": f"{metric}_details"}
             shelf = store.scores(metric, stage.spec)
@@ -125,11 +130,11 @@ def score(
     scored = rows
     for metric, lookup in lookups.items():
         entries, reasons = lookup.results()
-        journal.stages[metric[:2]] = lookup.tally()
+        journal.add(metric[:2], lookup.tally())
         columns = {
-            metric: pa.array([entry and entry["value"] for entry in entries], pa.float64()),
-            f"{metric}_reason": pa.array(reasons, pa.string()),
-            f"{metric}_details": pa.array([entry and entry["details"] for entry in entries], pa.string()),
+            metric: entries["value"],
+            f"{metric}_reason": reasons,
+            f"{metric}_details": entries["details"],
         }
         scored = with_columns(scored, columns)
     return scored

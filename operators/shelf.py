@@ -1,0 +1,171 @@
+"""The parts of one fingerprint in a store: find rows by key, append parts, merge many parts into few.
+
+Readers and writers need no lock. A part never changes; a merge commits the merged part before it removes its sources, and
+a reader that misses a part lists the folder anew. Whoever reads sees every key once, the oldest entry of it.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from fsspec.implementations.local import LocalFileSystem
+
+from operators import parts
+from operators.base import Spec
+from operators.fingerprint import canonical, fingerprint
+from operators.key_index import KeyIndex, first_of_each
+
+if TYPE_CHECKING:
+    from operators.store import Store
+
+DAMAGED = "damaged-"
+TRIES = 20  # how often a reader lists anew that a merge overtakes
+AT_ONCE = 32  # parts fetched together from an object store
+MERGED_BYTES = 64 << 20  # a part of this size is left alone by a merge
+
+
+class DamagedPart(UserWarning):
+    """A Parquet part that cannot be read; its rows are computed again."""
+
+
+class Shelf:
+    """The parts of one fingerprint. A reader sees every key once, whatever crashed while it was written."""
+
+    def __init__(self, store: Store, name: str, schema: pa.Schema, spec: Spec | None = None) -> None:
+        self.store, self.name, self.schema, self._spec = store, name, schema, spec
+        self._folder = store.place(name)
+
+    def parts(self) -> list[str]:
+        """Paths of the committed parts, oldest first."""
+        return sorted(entry["name"] for entry in self.files() if parts.is_part(_last(entry["name"])))
+
+    def files(self) -> list[dict]:
+        """Everything in the shelf's folder, as fsspec describes it."""
+        return self.store.entries(self.name)
+
+    def spec(self) -> dict | None:
+        """What spec.json says: `fingerprint` and `spec`; None where it is absent or unreadable."""
+        return self.store.read_json(f"{self.name}/spec.json")
+
+    def find(self, keys: Sequence[str | None]) -> pa.Table:
+        """The stored rows among `keys`, one per key (the oldest wins), in no particular order."""
+        wanted = KeyIndex(keys)
+        if not len(wanted):
+            return self.schema.empty_table()
+        return self._undisturbed(lambda: self._find(wanted))
+
+    def read(self) -> pa.Table:
+        """All rows, one per key (the oldest wins), oldest first."""
+        return self._undisturbed(lambda: distinct(pa.concat_tables(self._all())))
+
+    def append(self, table: pa.Table) -> None:
+        """Commit `table` as one part. Rows with a null in a required column are a fault of the caller."""
+        if table.num_rows == 0:
+            return
+        for name in parts.REQUIRED & set(self.schema.names):
+            if count := table.column(name).null_count:
+                raise ValueError(f"{self.name}: failures are not stored, but {count} rows have no {name}")
+        self._describe()
+        self.commit(table.select(self.schema.names).cast(self.schema), parts.now())
+
+    def commit(self, table: pa.Table, stamp: str) -> str:
+        """Let a part with these rows appear; its path."""
+        data = parts.encode(table)
+        name = parts.name_for(data, stamp)
+        self.store.write(f"{self.name}/{name}", data)
+        return f"{self._folder}/{name}"
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Remove files of this shelf; one that is gone already is no error."""
+        for path in paths:
+            try:
+                self.store.filesystem.rm_file(path)
+            except FileNotFoundError:
+                continue
+
+    def blobs(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """(path, bytes) of each file, in order. Raises FileNotFoundError where a merge has removed one."""
+        files = self.store.filesystem
+        at_once = 1 if isinstance(files, LocalFileSystem) else AT_ONCE
+        for start in range(0, len(paths), at_once):
+            some = list(paths[start : start + at_once])
+            found = files.cat(some) if len(some) > 1 else {some[0]: files.cat_file(some[0])}
+            yield from ((path, found[path]) for path in some)
+
+    def load(self, path: str, data: bytes, wanted: KeyIndex | None = None) -> pa.Table:
+        """The rows of one part, of a `wanted` key if that is given. A damaged part is set aside by name, and empty."""
+        try:
+            file = parts.opened(data, _last(path))
+            if wanted is None:
+                return parts.read(file, self.schema)
+            keys = parts.read(file, self.schema, ["key"])["key"]
+            rows = np.flatnonzero(wanted.places(keys) >= 0)
+            return parts.read(file, self.schema).take(rows) if len(rows) else self.schema.empty_table()
+        except parts.Damaged as error:
+            self._set_aside(path, str(error))
+        except parts.OtherSchema as error:
+            warnings.warn(f"ignored part {path}: {error}", DamagedPart, stacklevel=2)
+        return self.schema.empty_table()
+
+    def _find(self, wanted: KeyIndex) -> pa.Table:
+        missing, found = np.ones(len(wanted), dtype=bool), [self.schema.empty_table()]
+        for path, data in self.blobs(self.parts()):
+            table = self.load(path, data, wanted)
+            places = wanted.places(table["key"])
+            rows = np.flatnonzero(missing[places] & first_of_each(places))
+            missing[places[rows]] = False
+            found.append(table.take(rows))
+            if not missing.any():
+                break
+        return pa.concat_tables(found)
+
+    def _all(self) -> list[pa.Table]:
+        loaded = [self.load(path, data) for path, data in self.blobs(self.parts())]
+        return [self.schema.empty_table(), *loaded]
+
+    def _undisturbed(self, reading) -> pa.Table:
+        """`reading()`, begun anew whenever a merge removes a part that was listed."""
+        for left in reversed(range(TRIES)):
+            try:
+                return reading()
+            except FileNotFoundError:
+                if not left:
+                    raise
+        raise AssertionError("not reached")
+
+    def _set_aside(self, path: str, why: str) -> None:
+        """Rename a damaged part, so that it is read once more by a person and never again by a run."""
+        aside = f"{self._folder}/{DAMAGED}{_last(path)}"
+        try:
+            self.store.filesystem.mv(path, aside)
+            told = f"set aside as {DAMAGED}{_last(path)}"
+        except FileNotFoundError:
+            told = "set aside by another run"
+        except OSError:
+            told = "left where it is: the store is read-only"
+        warnings.warn(
+            f"damaged part {path}: {why}; {told}, its rows count as missing", DamagedPart, stacklevel=2
+        )
+
+    def _describe(self) -> None:
+        if self._spec is None:
+            raise ValueError(f"{self.name} was opened to be read")
+        name = f"{self.name}/spec.json"
+        if not self.store.filesystem.exists(self.store.place(name)):
+            body = {"fingerprint": fingerprint(self._spec), "spec": canonical(self._spec)}
+            self.store.write(name, json.dumps(body, indent=1).encode())
+
+
+def distinct(table: pa.Table) -> pa.Table:
+    """The first row of every key."""
+    index = KeyIndex(table["key"].to_pylist())
+    return table.take(np.flatnonzero(first_of_each(index.rows)))
+
+
+def _last(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
