@@ -8,21 +8,20 @@ bias cannot favour the gold option, and right or wrong follows by comparison. Th
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.answers import Extraction
-from operators.fingerprint import execution_field
+from operators.chat_api import ChatUnavailable
 from operators.mugen.options import Asked
 from operators.prompts import Prompt
 
-Chat = Callable[[str], str | None]
+# The judge had its turn and said nothing: asking again would give the same.
+WORDLESS = ("empty_answer", "refusal", "content_filter")
 _DECISION = re.compile(
     r"^[\s*_`]*decision[\s*_`]*:[\s*_`\"\[]*(?P<said>\d{1,2}|none|several)\b[^\n\d]*$", re.I | re.M
 )
@@ -33,53 +32,10 @@ class JudgeError(RuntimeError):
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class ChatEndpoint:
-    """Any server that speaks the OpenAI chat API. The key stays in the environment variable that `key_variable` names.
-
-    `base_url` None: the client's own default. Where a server lives does not change what its model says, so it is no
-    identity; `model` and `max_tokens` are. Always temperature 0.
-    """
-
-    model: str
-    base_url: str | None = execution_field(None)
-    key_variable: str = execution_field("OPENAI_API_KEY")
-    max_tokens: int = Field(200, ge=1)
-    timeout_seconds: float = execution_field(60.0)
-    retries: int = execution_field(4)
-
-    def load(self) -> Chat:
-        """A function from a prompt to the reply's text. Raises JudgeError without a key or the `openai` package."""
-        try:
-            import openai
-        except ImportError:
-            raise JudgeError("the judge needs the package openai: pip install openai") from None
-        key = os.environ.get(self.key_variable)
-        if not key:
-            raise JudgeError(f"set the environment variable {self.key_variable} to the judge's key")
-        client = openai.OpenAI(
-            api_key=key, base_url=self.base_url, timeout=self.timeout_seconds, max_retries=self.retries
-        )
-
-        def chat(prompt: str) -> str | None:
-            try:
-                reply = client.chat.completions.create(
-                    model=self.model,
-                    messages=[{"role": "user", "content": prompt}],
-                    temperature=0,
-                    max_tokens=self.max_tokens,
-                )
-            except openai.OpenAIError as error:
-                raise JudgeError(f"judge {self.model}: {type(error).__name__}") from error
-            return reply.choices[0].message.content if reply.choices else None
-
-        return chat
-
-
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class OptionJudge:
     """The judge as a reader of options: same results as `operators.mugen.options.RuleReader`, by asking an LLM.
 
-    chat: what answers, with a `load()` that gives a function from prompt to text. concurrency: requests in flight.
+    chat: what answers, an `operators.chat_api.ChatEndpoint` or anything with the same `connect()`. Always temperature 0.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("question", "n_options", "response")
@@ -87,24 +43,35 @@ class OptionJudge:
 
     chat: Any
     prompt: Prompt = Prompt("option_judge")
-    concurrency: int = execution_field(8)
 
     def read(self, asked: Sequence[Asked]) -> list[Extraction]:
         """One extraction per response, stage "judge". Reasons: no_response, empty_response, judged_none,
-        judged_several, option_out_of_range, judge_unparsed. Raises JudgeError when the judge is out of reach."""
-        if not any(one.response and one.response.strip() for one in asked):
-            return [self._read(one, lambda _: None) for one in asked]
-        chat = self.chat.load()
-        with ThreadPoolExecutor(max(1, self.concurrency)) as pool:
-            return list(pool.map(lambda one: self._read(one, chat), asked))
+        judged_several, option_out_of_range, judge_unparsed. Raises JudgeError when the judge is out of reach, or fails on
+        a response that it would have to be asked about again."""
+        told = [one for one in asked if one.response and one.response.strip()]
+        replies = iter(self._ask(told))
+        return [
+            parse_decision(next(replies), one.n_options)
+            if one.response and one.response.strip()
+            else Extraction(None, None, "no_response" if one.response is None else "empty_response")
+            for one in asked
+        ]
 
-    def _read(self, one: Asked, chat: Chat) -> Extraction:
-        if one.response is None:
-            return Extraction(None, None, "no_response")
-        if not one.response.strip():
-            return Extraction(None, None, "empty_response")
-        prompt = self.prompt.fill(question=one.question, n_options=str(one.n_options), response=one.response)
-        return parse_decision(chat(prompt), one.n_options)
+    def _ask(self, told: Sequence[Asked]) -> list[str | None]:
+        """The judge's words on each response; None where it had none."""
+        prompts = [
+            self.prompt.fill(question=one.question, n_options=str(one.n_options), response=one.response)
+            for one in told
+        ]
+        bodies = [{"messages": [{"role": "user", "content": text}], "temperature": 0} for text in prompts]
+        try:
+            replies = self.chat.connect().ask(bodies) if bodies else []
+        except ChatUnavailable as error:
+            raise JudgeError(str(error)) from error
+        failed = [reply.reason for reply in replies if reply.reason and not reply.reason.startswith(WORDLESS)]
+        if failed:
+            raise JudgeError(f"{len(failed)} of {len(bodies)} responses could not be judged: {failed[0]}")
+        return [reply.text for reply in replies]
 
 
 def parse_decision(reply: str | None, n_options: int) -> Extraction:

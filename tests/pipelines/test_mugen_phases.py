@@ -11,7 +11,8 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.benchmarks.sample import Sample
-from operators.judges.option_judge import JudgeError, OptionJudge
+from operators.chat_api import Reply
+from operators.judges.option_judge import OptionJudge
 from operators.mugen.options import RuleReader
 from operators.mugen.presentation import DIMENSIONS, MUGEN_ITEM, GenerationSet
 from operators.store import Store
@@ -89,12 +90,16 @@ class Counting:
 
     asked: ClassVar[list[str]] = []
 
-    def load(self):
-        def chat(prompt):
-            self.asked.append(prompt)
-            return "I refuse the format" if "odd" in prompt else "Explanation: x\nDecision: 2"
+    def connect(self):
+        return self
 
-        return chat
+    def ask(self, bodies):
+        prompts = [body["messages"][0]["content"] for body in bodies]
+        self.asked.extend(prompts)
+        return [
+            Reply("I refuse the format" if "odd" in text else "Explanation: x\nDecision: 2")
+            for text in prompts
+        ]
 
 
 def trials(*responses):
@@ -127,13 +132,10 @@ def test_a_judge_is_asked_once_per_distinct_response_and_its_failures_again(tmp_
 class Leaving(Counting):
     """A chat that can no longer be reached after two replies."""
 
-    def load(self):
-        def chat(prompt):
-            if len(self.asked) == 2:
-                raise JudgeError("judge any: RateLimitError")
-            return Counting.load(self)(prompt)
-
-        return chat
+    def ask(self, bodies):
+        if len(self.asked) == 2:
+            return [Reply(reason="model_unavailable: any: quota_exhausted: HTTP 429") for _ in bodies]
+        return super().ask(bodies)
 
 
 def test_an_interrupted_judge_keeps_what_it_has_read(tmp_path, monkeypatch):
@@ -142,7 +144,9 @@ def test_an_interrupted_judge_keeps_what_it_has_read(tmp_path, monkeypatch):
     # The chat is part of the judge's identity; here it is one and the same endpoint on a good and a bad day.
     chat = Leaving()
     Counting.asked.clear()
-    with pytest.raises(ConfigError, match="reader: judge any: RateLimitError"):
+    with pytest.raises(
+        ConfigError, match="reader: 1 of 1 responses could not be judged: model_unavailable: any"
+    ):
         read_options(rows, OptionJudge(chat=chat), items(), store)
     Counting.asked.clear()
     read_options(rows, OptionJudge(chat=chat), items(), store)

@@ -1,0 +1,265 @@
+"""Any server that speaks the OpenAI chat API: many requests in flight, every fault told apart, costs counted.
+
+Who asks gets one `Reply` per request, in order. A fault of one request (a refusal, a content filter, a cut connection, no
+answer in time) is that reply's `reason`. A fault of the server as a whole (no key, a wrong key, an unknown model, nobody
+there) makes every further reply `model_unavailable`, and nothing more is sent: what is finished stays finished, and the
+caller decides that the run has failed.
+
+The official client does the talking. Its own retries are off: it cannot tell a server that asks for patience (429, whose
+`Retry-After` holds for every request of ours) from one that stumbled (5xx, which concerns one request).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import field
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from operators.chat_faults import Fault, redacted, what_happened
+from operators.chat_pace import Pace
+from operators.fingerprint import execution_field
+from operators.locators import shown
+
+UNAVAILABLE = "model_unavailable"
+
+
+class ChatUnavailable(RuntimeError):
+    """A server that cannot be used at all: no key, no package, a key that is refused, nobody there."""
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Prices:
+    """What a million tokens cost, in one currency of your choice; `audio` None: audio tokens cost as `prompt` does."""
+
+    prompt: float = Field(ge=0)
+    completion: float = Field(ge=0)
+    audio: float | None = Field(None, ge=0)
+
+    def cost(self, usage: Mapping[str, int]) -> float:
+        """The price of one reply, by its token counts (`prompt_tokens` includes `audio_tokens`)."""
+        audio = usage.get("audio_tokens", 0)
+        heard = audio * (self.prompt if self.audio is None else self.audio)
+        read = (usage.get("prompt_tokens", 0) - audio) * self.prompt
+        return (read + heard + usage.get("completion_tokens", 0) * self.completion) / 1e6
+
+
+@plain_dataclass(frozen=True)
+class Reply:
+    """What came back: `text` or a `reason`, never both; `usage` counts tokens (and `cost`, where prices are known)."""
+
+    text: str | None = None
+    finish_reason: str | None = None
+    usage: dict[str, float] = field(default_factory=dict)
+    reason: str | None = None
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class ChatEndpoint:
+    """A model behind a chat API. The key stays in the environment variable that `key_variable` names (None: no key).
+
+    Identity: `model`, `max_tokens`, and `extra`, fields that go into every request as they are. Where the server lives and
+    how patiently it is asked is not: `base_url` (None: the client's own default), `token_field` (what the server calls
+    `max_tokens`), `timeout_seconds` (one attempt, whole answer included), `retries` (further attempts after a fault of one
+    request), `patience_seconds` (how long one request waits in all when the server says 429), `concurrency` (most requests
+    in flight), `give_up_after` (requests failed in a row that make the server unavailable).
+
+    Money: `prices` in whatever currency, `spend_limit` in the same. No request is sent that could pass the limit if it used
+    all its `max_tokens`; the rows not asked get the reason `spend_limit`. The limit holds for one process.
+    """
+
+    model: str
+    base_url: str | None = execution_field(None)
+    key_variable: str | None = execution_field("OPENAI_API_KEY")
+    max_tokens: int = Field(200, ge=1)
+    token_field: Literal["max_tokens", "max_completion_tokens"] = execution_field("max_tokens")
+    extra: dict[str, Any] = Field(default_factory=dict)
+    timeout_seconds: float = execution_field(60.0)
+    retries: int = execution_field(4)
+    backoff_seconds: float = execution_field(0.5)
+    patience_seconds: float = execution_field(600.0)
+    concurrency: int = execution_field(8)
+    give_up_after: int = execution_field(20)
+    prices: Prices | None = execution_field(None)
+    spend_limit: float | None = execution_field(None)
+
+    def __post_init__(self) -> None:
+        if self.spend_limit is not None and self.prices is None:
+            raise ValueError(
+                "a spend_limit needs prices: prices.prompt and prices.completion per million tokens"
+            )
+
+    def key(self) -> str:
+        """The key, from the environment. Raises ChatUnavailable, naming the variable, where there is none."""
+        if self.key_variable is None:
+            return "none"  # the client refuses to start without one, and a server without keys ignores it
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.key_variable):
+            raise ChatUnavailable("key_variable is the name of an environment variable, never the key itself")
+        key = os.environ.get(self.key_variable, "").strip()
+        if not key:
+            raise ChatUnavailable(
+                f"set the environment variable {self.key_variable} to the key for {self.model}"
+            )
+        return key
+
+    def check(self) -> None:
+        """Raise ChatUnavailable for what is certain to fail, before anything is sent: no key, no client package."""
+        try:
+            import openai  # noqa: F401
+        except ImportError:
+            raise ChatUnavailable("the client is missing: pip install 'audio-reasoning-eval[api]'") from None
+        self.key()
+
+    def connect(self) -> ChatClient:
+        """The client for one process. Raises ChatUnavailable as `check` does."""
+        self.check()
+        return ChatClient(self, self.key())
+
+
+class ChatClient:
+    """Asks one endpoint; remembers between calls how fast it may ask, what it has spent, and whether the server is gone."""
+
+    def __init__(self, spec: ChatEndpoint, key: str) -> None:
+        self._spec, self._key = spec, key
+        self._pace = Pace(spec.concurrency)
+        self._stopped: str | None = None
+        self._failed_in_a_row = 0
+        self._reserved = 0.0
+        self.spent = 0.0
+
+    def ask(self, bodies: Sequence[Mapping[str, Any]]) -> list[Reply]:
+        """One reply per request body (`messages` and whatever decoding fields the caller wants), in order."""
+        if not bodies:
+            return []
+        # In a thread of its own, because a notebook has an event loop running already.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, self._ask_all(bodies)).result()
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why nothing is sent any more, or None."""
+        return self._stopped
+
+    async def _ask_all(self, bodies: Sequence[Mapping[str, Any]]) -> list[Reply]:
+        import openai
+
+        spec = self._spec
+        async with openai.AsyncOpenAI(
+            api_key=self._key, base_url=spec.base_url, timeout=spec.timeout_seconds, max_retries=0
+        ) as client:
+            self._pace.start()
+            return list(await asyncio.gather(*(self._ask(client, body) for body in bodies)))
+
+    async def _ask(self, client: Any, body: Mapping[str, Any]) -> Reply:
+        """One request, tried until it has an answer or a reason."""
+        tries, waited = 0, 0.0
+        while True:
+            async with self._pace.slot() as sent:
+                if refused := self._refused():
+                    return Reply(reason=refused)
+                reply, fault = await self._attempt(client, body)
+                if reply is not None:
+                    return self._settled(reply)
+                if fault.kind == "wait":
+                    delay = self._pace.slow_down(sent, fault.retry_after or self._spec.backoff_seconds)
+                    waited += delay
+            if fault.kind == "wait" and waited <= self._spec.patience_seconds:
+                continue  # the pace holds everybody back
+            tries += 1
+            if fault.kind == "retry" and tries <= self._spec.retries:
+                await asyncio.sleep(self._backoff(tries, fault))
+                continue
+            return self._failed(fault, tries)
+
+    async def _attempt(self, client: Any, body: Mapping[str, Any]) -> tuple[Reply | None, Fault | None]:
+        import openai
+
+        spec = self._spec
+        whole = {**spec.extra, **body, spec.token_field: spec.max_tokens, "model": spec.model}
+        known = {"messages", "model", "temperature", "top_p", "seed", spec.token_field}
+        sent = {name: value for name, value in whole.items() if name in known}
+        rest = {name: value for name, value in whole.items() if name not in known}
+        reserve = self._worst_case()
+        self._reserved += reserve
+        try:
+            # The client's own timeout starts anew with every byte; this one does not.
+            async with asyncio.timeout(spec.timeout_seconds):
+                return self._read(await client.chat.completions.create(**sent, extra_body=rest or None))
+        except (openai.OpenAIError, TimeoutError, ValueError) as error:
+            return None, what_happened(error, spec.timeout_seconds, self._key)
+        finally:
+            self._reserved -= reserve
+
+    def _read(self, raw: Any) -> tuple[Reply | None, Fault | None]:
+        """A chat completion as a reply, with a reason where it holds no text of the model's."""
+        choices = getattr(raw, "choices", None)
+        message = getattr(choices[0], "message", None) if choices else None
+        if message is None:
+            return None, Fault("retry", "bad_reply: the server's answer is no chat completion")
+        usage = self._count(getattr(raw, "usage", None))
+        finish, text = choices[0].finish_reason, message.content
+        reason = None
+        if finish == "content_filter":
+            reason = "content_filter: the server held the answer back"
+        elif refusal := getattr(message, "refusal", None):
+            reason = redacted(f"refusal: {refusal}", self._key)
+        elif not isinstance(text, str) or not text.strip():
+            cut = finish == "length"
+            reason = "empty_answer: " + (
+                "max_tokens were used up before the answer began"
+                if cut
+                else "the server answered without a text"
+            )
+        return Reply(None if reason else text, finish, usage, reason), None
+
+    def _count(self, raw: Any) -> dict[str, float]:
+        """Token counts of one reply, and its cost where prices are known; adds the cost to what is spent."""
+        names = ("prompt_tokens", "completion_tokens")
+        usage = {name: count for name in names if isinstance(count := getattr(raw, name, None), int)}
+        details = getattr(raw, "prompt_tokens_details", None)
+        if isinstance(audio := getattr(details, "audio_tokens", None), int) and audio:
+            usage["audio_tokens"] = audio
+        if self._spec.prices is not None:
+            cost = self._spec.prices.cost(usage) if usage else self._worst_case()
+            self.spent += cost
+            return {**usage, "cost": cost}
+        return usage
+
+    def _worst_case(self) -> float:
+        prices = self._spec.prices
+        return prices.completion * self._spec.max_tokens / 1e6 if prices else 0.0
+
+    def _refused(self) -> str | None:
+        """Why a request is not sent at all: the server is gone, or the money is."""
+        limit = self._spec.spend_limit
+        if self._stopped is None and limit is not None:
+            most = self.spent + self._reserved + self._worst_case()
+            if most > limit:
+                return f"spend_limit: {self.spent:.4f} of {limit:g} are spent, one more answer might pass the limit"
+        return self._stopped
+
+    def _settled(self, reply: Reply) -> Reply:
+        self._failed_in_a_row = 0
+        self._pace.speed_up()
+        return reply
+
+    def _failed(self, fault: Fault, tries: int) -> Reply:
+        """The reply that a request is given up with; the whole server with it, where that is what failed."""
+        spec, said = self._spec, fault.reason + (f" ({tries} tries)" if tries > 1 else "")
+        if fault.kind != "row":
+            self._failed_in_a_row += 1
+        if fault.stops or self._failed_in_a_row >= spec.give_up_after:
+            where = f" at {shown(spec.base_url)}" if spec.base_url else ""
+            self._stopped = self._stopped or f"{UNAVAILABLE}: {spec.model}{where}: {said}"
+            return Reply(reason=self._stopped)
+        return Reply(reason=said)
+
+    def _backoff(self, tries: int, fault: Fault) -> float:
+        return fault.retry_after or min(30.0, self._spec.backoff_seconds * 2 ** (tries - 1))

@@ -1,0 +1,115 @@
+"""What went wrong with one chat request, and whose fault it is: the row's, the moment's, or the server's as a whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+LONGEST = 200  # characters of a server's own words in a reason
+# What servers call a request that they will not answer because of what is in it.
+_FILTERED = re.compile(r"content_?(?:filter|policy)|safety|moderation|blocked", re.IGNORECASE)
+_NO_MONEY = re.compile(r"insufficient_quota|billing|credit|balance", re.IGNORECASE)
+_KEYS = re.compile(r"\b(?:sk|pk|AIza|key|Bearer)[-_ ]?[A-Za-z0-9_*.-]{8,}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`kind`: "wait" (the server asks for patience), "retry" (this attempt failed), "row" (this request will never
+    work), "stop" (no request will). `stops`: the server as a whole is unusable once the attempts are used up."""
+
+    kind: Literal["wait", "retry", "row", "stop"]
+    reason: str
+    retry_after: float | None = None
+    stops: bool = False
+
+
+def what_happened(error: Exception, timeout_seconds: float, key: str) -> Fault:
+    """The fault behind what the client raised. Texts hold no key, and at most LONGEST characters of the server's."""
+    import openai
+
+    if isinstance(error, (TimeoutError, openai.APITimeoutError)):
+        if _caused_by(error, "ConnectTimeout"):
+            return Fault("retry", "unreachable: no connection in time", stops=True)
+        return Fault("retry", f"deadline: no whole answer within {timeout_seconds:g} s")
+    if isinstance(error, openai.APIStatusError):
+        return _by_status(error, key)
+    if isinstance(error, openai.APIConnectionError):
+        if _caused_by(error, "ConnectError"):
+            return Fault("retry", "unreachable: nobody answers there", stops=True)
+        return Fault("retry", "connection_lost: the connection broke before the answer was complete")
+    return Fault("retry", f"bad_reply: the server's answer cannot be read ({type(error).__name__})")
+
+
+def _by_status(error: Any, key: str) -> Fault:
+    status, code, said = error.status_code, _code(error.body), redacted(_message(error.body), key)
+    about = f"HTTP {status}" + (f", {code}" if code else "") + (f": {said}" if said else "")
+    if status == 429:
+        if _NO_MONEY.search(code):
+            return Fault("stop", f"quota_exhausted: {about}", stops=True)
+        return Fault("wait", f"rate_limited: {about}", retry_after(error.response.headers))
+    if status in (401, 403):
+        # Servers quote keys, whole or in part, when they refuse them.
+        return Fault("stop", f"key_refused: {type(error).__name__}, HTTP {status}", stops=True)
+    if status in (402, 404, 405):
+        return Fault("stop", f"refused: {about}", stops=True)
+    if status in (408, 409, 425) or status >= 500:
+        return Fault("retry", f"server_error: {about}", retry_after(error.response.headers))
+    if _FILTERED.search(f"{code} {said}"):
+        return Fault("row", f"content_filter: {about}")
+    return Fault("row", f"bad_request: {about}")
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds that a server asks to wait (`retry-after-ms`, or `Retry-After` as seconds or as a date); None: it does not."""
+    exact, given = headers.get("retry-after-ms"), (headers.get("retry-after") or "").strip()
+    if exact and re.fullmatch(r"\d{1,9}(?:\.\d+)?", exact):
+        return float(exact) / 1000
+    if re.fullmatch(r"\d{1,6}(?:\.\d+)?", given):
+        return float(given)
+    try:
+        moment = parsedate_to_datetime(given)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+
+
+def redacted(text: str, key: str) -> str:
+    """`text` on one line, at most LONGEST characters, without the key or anything that looks like one."""
+    bare = text.replace(key, "***") if len(key) > 4 else text
+    bare = " ".join(_KEYS.sub("***", bare).split())
+    return bare if len(bare) <= LONGEST else f"{bare[: LONGEST - 3]}..."
+
+
+def _code(body: object) -> str:
+    inner = _inner(body)
+    codes = [str(inner[name]) for name in ("code", "type") if inner.get(name)]
+    return codes[0] if codes and re.fullmatch(r"[\w. -]{1,60}", codes[0]) else ""
+
+
+def _message(body: object) -> str:
+    return str(_inner(body).get("message") or "")
+
+
+def _inner(body: object) -> dict[str, Any]:
+    """The error object: some servers wrap it in `error`, some in a list of one."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, dict):
+        return body["error"] if isinstance(body.get("error"), dict) else body
+    return {}
+
+
+def _caused_by(error: BaseException, name: str) -> bool:
+    return any(type(one).__name__ == name for one in _causes(error))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen = 0
+    while error is not None and seen < 10:
+        yield error
+        error, seen = error.__cause__ or error.__context__, seen + 1

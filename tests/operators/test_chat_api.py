@@ -1,0 +1,266 @@
+"""The chat client against a real HTTP server with scripted faults: every request one reply, every fault its own name."""
+
+import json
+import time
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+from pydantic import ValidationError
+
+from operators.chat_api import UNAVAILABLE, ChatEndpoint, ChatUnavailable, Prices
+from operators.chat_faults import redacted, retry_after
+from operators.chat_pace import Pace
+from operators.fingerprint import canonical, fingerprint
+from tests.chat_server import Answer, ChatServer, Cut, Hang, Raw, Status
+
+pytest.importorskip("openai", reason="the client is the optional package openai")
+KEY = "sk-secret-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+def endpoint(server, **fields):
+    patient = {"timeout_seconds": 5.0, "retries": 2, "backoff_seconds": 0.01}
+    return ChatEndpoint("tiny", base_url=server.url, key_variable="TEST_KEY", **{**patient, **fields})
+
+
+def bodies(n):
+    return [{"messages": [{"role": "user", "content": f"question {i}"}], "temperature": 0} for i in range(n)]
+
+
+def number(body):
+    return int(body["messages"][0]["content"].split()[-1])
+
+
+def ask(script, n=1, **fields):
+    with ChatServer(script, key=KEY) as server:
+        replies = endpoint(server, **fields).connect().ask(bodies(n))
+    return replies, server
+
+
+def test_replies_come_in_order_once_each_and_in_parallel():
+    replies, server = ask(lambda body, n: Answer(f"answer {number(body)}", seconds=0.02), 40, concurrency=8)
+    assert [reply.text for reply in replies] == [f"answer {i}" for i in range(40)]
+    assert len(server.requests) == 40 and 1 < server.most_in_flight <= 8
+    assert replies[0].usage == {"prompt_tokens": 100, "completion_tokens": 10}
+
+
+@pytest.mark.parametrize(
+    ("what", "reason", "asked"),
+    [
+        (Answer("", "stop"), "empty_answer: the server answered without", 1),
+        (Answer("  \n", "stop"), "empty_answer", 1),
+        (Answer(None, "length"), "empty_answer: max_tokens", 1),
+        (Answer(None, refusal="I can't help with that"), "refusal: I can't help", 1),
+        (Answer("half an ans", "content_filter"), "content_filter", 1),
+        (Status(400, "flagged by our content policy", "content_filter"), "content_filter: HTTP 400", 1),
+        (Status(400, "audio too long"), "bad_request: HTTP 400, scripted_error: audio too long", 1),
+        (Status(413), "bad_request: HTTP 413", 1),
+        (Status(500), "server_error: HTTP 500", 3),
+        (Status(503), "server_error: HTTP 503", 3),
+        (Cut(), "connection_lost", 3),
+        (Hang(3), "deadline: no whole answer within 0.15 s", 3),
+        (Hang(3, drip=True), "deadline: no whole answer within 0.15 s", 3),
+        (Raw(b"<html>a proxy's page</html>", "text/html"), "bad_reply", 3),
+        (Raw(b'{"choices": []}'), "bad_reply", 3),
+        (Raw(b'{"choices"'), "bad_reply", 3),
+    ],
+)
+def test_a_fault_of_one_request_is_its_reason_and_no_other_ones(what, reason, asked):
+    replies, server = ask(
+        lambda body, n: what if number(body) == 1 else Answer("fine"), 3, timeout_seconds=0.15
+    )
+    assert [reply.text for reply in replies] == ["fine", None, "fine"]
+    assert replies[1].reason.startswith(reason) and replies[0].reason is None
+    assert sum(number(one.body) == 1 for one in server.requests) == asked
+
+
+def test_an_answer_cut_by_its_limit_is_an_answer_with_its_finish_reason():
+    replies, _ = ask(lambda body, n: Answer("[PERCEPTION] a dog", "length"))
+    assert (replies[0].text, replies[0].finish_reason) == ("[PERCEPTION] a dog", "length")
+
+
+def test_a_server_that_stumbles_is_asked_again():
+    replies, server = ask(lambda body, n: (Status(500), Cut(), Answer("at last"))[min(n, 2)])
+    assert replies[0].text == "at last" and len(server.requests) == 3
+
+
+def test_a_storm_of_429_slows_down_and_loses_nothing():
+    seen = Counter()
+
+    def script(body, n):
+        seen[number(body)] += 1
+        return Status(429, headers={"Retry-After": "0.05"}) if seen[number(body)] <= 2 else Answer("ok")
+
+    with ChatServer(script, key=KEY) as server:
+        client = endpoint(server, concurrency=8, retries=0).connect()
+        replies = client.ask(bodies(16))
+    assert [reply.text for reply in replies] == ["ok"] * 16
+    assert set(seen.values()) == {3}
+    assert client._pace.limit < 8
+
+
+def test_retry_after_holds_for_everybody():
+    with ChatServer(
+        lambda body, n: Status(429, headers={"Retry-After": "0.2"}) if n == 0 else Answer()
+    ) as server:
+        endpoint(server, concurrency=1).connect().ask(bodies(3))
+    moments = [one.at for one in server.requests]
+    assert moments[1] - moments[0] >= 0.2
+
+
+def test_5xx_does_not_slow_down_and_429_halves_once_per_storm():
+    with ChatServer(lambda body, n: Status(500)) as server:
+        client = endpoint(server, concurrency=8, retries=0).connect()
+        client.ask(bodies(4))
+    assert client._pace.limit == 8
+    pace = Pace(8)
+    sent = time.monotonic()
+    for _ in range(5):  # five requests of one moment: 8 / 2 = 4
+        pace.slow_down(sent, 0.0)
+    assert pace.limit == 4
+    pace.slow_down(time.monotonic(), 0.0)
+    assert pace.limit == 2
+    pace.speed_up()  # 2 + 1/2
+    assert pace.limit == 2.5
+
+
+def test_patience_with_429_ends():
+    replies, server = ask(
+        lambda body, n: Status(429, "slow down", headers={"Retry-After": "0.05"}), patience_seconds=0.12
+    )
+    assert replies[0].reason.startswith("rate_limited: HTTP 429") and len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (
+            Status(401, f"Incorrect API key provided: {KEY}", "invalid_api_key"),
+            "key_refused: AuthenticationError",
+        ),
+        (Status(403, f"{KEY} may not"), "key_refused: PermissionDeniedError"),
+        (Status(404, "no such model"), "refused: HTTP 404, scripted_error: no such model"),
+        (Status(402, "pay first"), "refused: HTTP 402"),
+        (Status(429, "You exceeded your current quota", "insufficient_quota"), "quota_exhausted: HTTP 429"),
+    ],
+)
+def test_a_fault_of_the_server_stops_everything_and_finished_replies_stay(what, said):
+    with ChatServer(lambda body, n: Answer("fine") if n < 2 else what) as server:
+        client = endpoint(server, concurrency=1).connect()
+        replies = client.ask(bodies(5))
+        again = client.ask(bodies(2))
+    assert [reply.text for reply in replies] == ["fine", "fine", None, None, None]
+    assert all(reply.reason.startswith(f"{UNAVAILABLE}: tiny at http") for reply in [*replies[2:], *again])
+    assert said in replies[2].reason and client.unavailable == replies[2].reason
+    assert len(server.requests) == 3, "nothing is sent to a server that is gone"
+    assert not any(KEY in reply.reason for reply in replies[2:])
+
+
+def test_nobody_there_is_unavailable():
+    with ChatServer() as server:
+        pass
+    (reply,) = endpoint(server).connect().ask(bodies(1))
+    assert reply.reason.startswith(UNAVAILABLE) and "unreachable" in reply.reason
+
+
+def test_a_server_that_only_fails_is_given_up():
+    replies, server = ask(lambda body, n: Status(500), 30, retries=0, concurrency=1, give_up_after=5)
+    assert len(server.requests) == 5
+    assert replies[3].reason.startswith("server_error") and replies[4].reason.startswith(UNAVAILABLE)
+
+
+def test_requests_that_are_themselves_at_fault_do_not_condemn_the_server():
+    replies, server = ask(lambda body, n: Status(400), 8, give_up_after=3)
+    assert len(server.requests) == 8 and all(reply.reason.startswith("bad_request") for reply in replies)
+
+
+def test_costs_by_hand_and_a_spend_limit_that_stops_cleanly():
+    # 100 prompt tokens of which 40 are audio: (60 x 2 + 40 x 10 + 10 x 5) / 1e6 = 570e-6.
+    prices = Prices(prompt=2, completion=5, audio=10)
+    assert prices.cost({"prompt_tokens": 100, "audio_tokens": 40, "completion_tokens": 10}) == pytest.approx(
+        570e-6
+    )
+    assert Prices(1, 1).cost({}) == 0
+    # Each answer may cost 200 x 5 / 1e6 = 1000e-6 at most, so a third one (2 x 570 + 1000 > 2000) is not asked for.
+    with ChatServer(lambda body, n: Answer("ok", audio_tokens=40)) as server:
+        client = endpoint(server, prices=prices, spend_limit=2e-3, concurrency=1).connect()
+        replies = client.ask(bodies(4))
+    assert [reply.text for reply in replies] == ["ok", "ok", None, None]
+    assert replies[2].reason.startswith("spend_limit: 0.0011 of 0.002 are spent")
+    assert replies[0].usage["cost"] == pytest.approx(570e-6) and client.spent == pytest.approx(1140e-6)
+    assert len(server.requests) == 2
+
+
+def test_requests_in_flight_count_against_the_limit():
+    with ChatServer(lambda body, n: Answer("ok", seconds=0.05)) as server:
+        client = endpoint(server, prices=Prices(0, 10), spend_limit=0.005, concurrency=8).connect()
+        client.ask(bodies(8))
+    # 200 x 10 / 1e6 = 0.002 at most each: two fit into 0.005 at once.
+    assert len(server.requests) == 2 and client.spent <= 0.005
+
+
+def test_no_key_and_a_key_in_the_wrong_place_are_told_before_anything_is_sent(monkeypatch):
+    monkeypatch.delenv("TEST_KEY")
+    with pytest.raises(ChatUnavailable, match="set the environment variable TEST_KEY to the key for tiny"):
+        ChatEndpoint("tiny", key_variable="TEST_KEY").check()
+    with pytest.raises(ChatUnavailable, match="never the key itself") as error:
+        ChatEndpoint("tiny", key_variable=KEY).check()
+    assert KEY not in str(error.value)
+    ChatEndpoint("tiny", key_variable=None).check()
+    with pytest.raises(ValidationError, match="spend_limit needs prices"):
+        ChatEndpoint("tiny", spend_limit=1.0)
+
+
+def test_identity_is_what_is_asked_not_where_or_how_fast():
+    one = ChatEndpoint("m", base_url="http://a", concurrency=1, prices=Prices(1, 1), timeout_seconds=1)
+    assert fingerprint(one) == fingerprint(ChatEndpoint("m"))
+    others = [
+        ChatEndpoint("n"),
+        ChatEndpoint("m", max_tokens=9),
+        ChatEndpoint("m", extra={"reasoning_effort": "low"}),
+    ]
+    assert len({fingerprint(spec) for spec in [one, *others]}) == 4
+    assert KEY not in json.dumps(canonical(one))
+
+
+def test_extra_fields_and_the_name_of_the_limit_reach_the_server():
+    fields = {
+        "extra": {"reasoning_effort": "high", "modalities": ["text"]},
+        "token_field": "max_completion_tokens",
+    }
+    _, server = ask(None, max_tokens=7, **fields)
+    body = server.requests[0].body
+    assert (body["reasoning_effort"], body["modalities"], body["max_completion_tokens"]) == (
+        "high",
+        ["text"],
+        7,
+    )
+    assert "max_tokens" not in body and body["temperature"] == 0
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "Mon, 01 Jan 2024 00:00:30 GMT"}, 30.0),
+        ({"retry-after": "Sun, 31 Dec 2023 00:00:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after_as_seconds_or_as_a_date(headers, seconds):
+    assert retry_after(headers, datetime(2024, 1, 1, tzinfo=UTC)) == seconds
+
+
+def test_words_of_a_server_lose_keys_lines_and_length():
+    said = redacted(f"bad key {KEY}\nor Bearer abcdefgh12345 and AIzaSyA-1234567890", KEY)
+    assert said == "bad key *** or *** and ***"
+    assert len(redacted("x " * 500, KEY)) == 200
