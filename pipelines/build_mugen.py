@@ -33,10 +33,12 @@ from operators.construction.assembly import (
 from operators.construction.clips import Clip, LeftOut, identify, without_duplicates
 from operators.construction.corpora import Corpus
 from operators.construction.datasheet import corpus_table, datasheet, statistics
+from operators.construction.kept_measurements import Kept
 from operators.construction.measuring import measured, needed
 from operators.construction.tasks import TaskError
 from operators.decoder import DecoderProcess
 from operators.versions import installed
+from operators.weights import cache_folder
 from pipelines.build_mugen_settings import BuildMugen, read_settings, require_packages
 from pipelines.config import ConfigError, build, entry, plain
 
@@ -50,9 +52,9 @@ def main(config: DictConfig) -> None:
     clips, left = usable_clips(corpora)
     if not clips:
         raise ConfigError(f"no clip can be used{why_nothing(left)}")
-    clips, changed = measured(
-        clips, needed(clips, tasks.values()), measurements, settings.workers, partial(bar, "measuring")
-    )
+    kept = Kept(measurements, cache_folder() / "measurements")
+    wanted = needed(clips, tasks.values())
+    clips, changed = measured(clips, wanted, kept, settings.workers, partial(bar, "measuring"))
     left += changed
     plan = Plan(
         settings.seed, settings.n_candidates, settings.items_per_task, settings.gold_uses, settings.audio

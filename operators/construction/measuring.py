@@ -11,7 +11,7 @@ from functools import partial
 from operators.audio import AudioError
 from operators.construction.clips import Clip, LeftOut, left_out
 from operators.construction.draws import AnyTask
-from operators.construction.measurements import Measurements, measure
+from operators.construction.kept_measurements import Kept
 
 Found = tuple[dict[str, float], dict[str, str]]
 
@@ -30,7 +30,7 @@ def needed(clips: Iterable[Clip], tasks: Iterable[AnyTask]) -> dict[str, set[str
 def measured(
     clips: Sequence[Clip],
     wanted: Mapping[str, set[str]],
-    settings: Measurements,
+    kept: Kept,
     workers: int,
     progress: Callable[[Iterable, int], Iterable],
 ) -> tuple[list[Clip], list[LeftOut]]:
@@ -39,7 +39,7 @@ def measured(
     `progress(iterable, total)` is wrapped around the results, as tqdm is.
     """
     jobs = [(clip, sorted(wanted[clip.hash])) for clip in clips if clip.hash in wanted]
-    run = partial(_one, settings=settings)
+    run = partial(_one, kept=kept)
     found: dict[str, Found | str] = {}
     for (clip, _), result in zip(jobs, progress(_results(run, jobs, workers), len(jobs)), strict=True):
         found[clip.hash] = result
@@ -63,11 +63,11 @@ def _results(run: Callable, jobs: Sequence[tuple[Clip, list[str]]], workers: int
         yield from pool.map(run, jobs, chunksize=8)
 
 
-def _one(job: tuple[Clip, list[str]], settings: Measurements) -> Found | str:
+def _one(job: tuple[Clip, list[str]], kept: Kept) -> Found | str:
     """What was measured of one clip, or why it cannot be used."""
     clip, names = job
     transcript = " ".join(sorted(clip.values("transcript")))
     try:
-        return measure(clip.uri, clip.hash, names, transcript, settings)
+        return kept.measure(clip.uri, clip.hash, names, transcript)
     except AudioError as error:
         return str(error)

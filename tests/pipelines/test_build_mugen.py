@@ -43,6 +43,14 @@ SEVEN = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def kept(tmp_path_factory):
+    """Measurements are kept for this file's tests alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AUDIO_REASONING_CACHE", str(tmp_path_factory.mktemp("kept")))
+        yield
+
+
 def build(output: Path, *overrides: str) -> list[dict]:
     """Run the pipeline in this process; the lines of items.jsonl."""
     with initialize_config_dir(str(CONF), version_base="1.3"):

@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+import soundfile
 
+from operators.audio import AudioError, Clip, decode, pcm_hash
+from operators.construction.kept_measurements import Kept
 from operators.construction.measurements import (
     Measurements,
     NotMeasurableError,
@@ -11,6 +14,7 @@ from operators.construction.measurements import (
     speech_rate,
 )
 from tests.operators.construction.synthetic import RATE, bursts, clicks, corpus, sound, voice
+from tests.shared_data import shared
 
 pytest.importorskip("librosa", reason="the extra 'build' is not installed")
 pytest.importorskip("pyloudnorm", reason="the extra 'build' is not installed")
@@ -35,6 +39,19 @@ def test_noise_has_no_pitch_and_a_jump_has_no_clear_one():
         SETTINGS.value("pitch", sound(jump))
 
 
+def test_real_speech_and_a_real_trumpet_have_no_tempo_though_two_priors_may_agree():
+    speech, trumpet = (
+        shared("librosa") / "5703-47212-0000.ogg",
+        shared("librosa") / "sorohanro_-_solo-trumpet-06.ogg",
+    )
+    with pytest.raises(NotMeasurableError, match=r"no_steady_beat: .* after 0\.46 s by 0\.0"):
+        SETTINGS.value("tempo", decode(str(speech)))
+    # The loop was played at 90 BPM; at 1.2 times its speed both priors find 144 where 108 is right.
+    loop = decode(str(trumpet))
+    with pytest.raises(NotMeasurableError, match="no_steady_beat"):
+        SETTINGS.value("tempo", Clip(loop.samples, round(1.2 * loop.sample_rate)))
+
+
 def test_half_the_amplitude_is_six_decibels_quieter():
     loud, soft = (SETTINGS.value("loudness", sound(voice(200.0, level=level))) for level in (0.4, 0.2))
     assert loud - soft == pytest.approx(20 * np.log10(2), abs=0.01)  # 6.02
@@ -44,8 +61,6 @@ def test_a_full_scale_sine_of_997_hz_is_at_minus_three_lufs():
     # ITU-R BS.1770-4: a 0 dBFS, 997 Hz sine in one channel measures -3.01 LKFS; here mono at half scale, -6.02 less
     time = np.arange(5 * 48_000) / 48_000
     tone = (0.5 * np.sin(2 * np.pi * 997 * time)).astype(np.float32)
-    from operators.audio import Clip
-
     assert SETTINGS.value("loudness", Clip(tone, 48_000)) == pytest.approx(-3.01 - 6.02, abs=0.1)
 
 
@@ -110,3 +125,21 @@ def test_measuring_a_file_gives_values_and_reasons_and_notices_a_change(tmp_path
     assert reasons["loudness"].startswith("too_short")
     with pytest.raises(AudioError, match=r"changed: .*a\.wav changed"):
         measure(path, "another hash", ["duration"], "", SETTINGS)
+
+
+def test_what_was_measured_is_kept_and_a_changed_setting_measures_anew(tmp_path):
+    path = tmp_path / "a.wav"
+    soundfile.write(path, voice(150.0), RATE, subtype="FLOAT")
+    hash_ = pcm_hash(decode(str(path)))
+    kept = Kept(SETTINGS, tmp_path / "kept")
+    first = kept.measure(str(path), hash_, ["pitch", "speech_rate"], "")
+    assert first[0]["pitch"] == pytest.approx(150, rel=0.01) and "no_transcript" in first[1]["speech_rate"]
+    path.unlink()
+    assert kept.measure(str(path), hash_, ["pitch", "speech_rate"], "") == first, "without the clip"
+    for again in (
+        lambda: kept.measure(str(path), hash_, ["speech_rate"], "two words"),
+        lambda: kept.measure(str(path), hash_, ["duration"], ""),
+        lambda: Kept(Measurements(pitch_floor=60.0), kept.folder).measure(str(path), hash_, ["pitch"], ""),
+    ):
+        with pytest.raises(AudioError, match="missing_file"):
+            again()
