@@ -12,6 +12,8 @@ then over items, so that deviations and intervals speak of items, however often 
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -77,7 +79,7 @@ def finish_rows(table: pa.Table) -> pa.Table:
 def summarise(table: pa.Table) -> pa.Table:
     """One row per model, benchmark and group, in the schema SUMMARY, sorted; `table` as for `finish_rows`.
 
-    `group_kind` is "overall" (group "all") or "category". `n_items` counts distinct item ids, every other
+    `group_kind` is "overall" (group "all"), "category", or a name that the items' `groups` give. `n_items` counts distinct item ids, every other
     count is of rows, one per item and trial:
 
     - `n_rows` = `n_valid` + rows whose item cannot be judged. `n_failed`: rows with an item, response or row
@@ -97,13 +99,19 @@ def summarise(table: pa.Table) -> pa.Table:
     rows = _counted(finish_rows(table))
     parts = [_summary_of(rows, "overall", pa.scalar("all", pa.string()))]
     parts.append(_summary_of(rows, "category", pc.fill_null(rows["category"], UNCATEGORISED)))
-    order = [
-        ("model", "ascending"),
-        ("benchmark", "ascending"),
-        ("group_kind", "descending"),
-        ("group", "ascending"),
+    parts += [
+        _summary_of(rows.filter(pc.is_valid(named)), kind, named.drop_null()) for kind, named in _groups(rows)
     ]
-    return pa.concat_tables(parts).sort_by(order)
+    numbered = [part.append_column("part", pa.repeat(number, len(part))) for number, part in enumerate(parts)]
+    order = [(name, "ascending") for name in ("model", "benchmark", "part", "group")]
+    return pa.concat_tables(numbered).sort_by(order).drop_columns("part")
+
+
+def _groups(rows: pa.Table) -> list[tuple[str, pa.Array]]:
+    """(kind, the group of every row, null where it has none), the kinds in order of appearance."""
+    named = [json.loads(text) if text else {} for text in rows["groups"].to_pylist()]
+    kinds = dict.fromkeys(kind for groups in named for kind in groups)
+    return [(kind, pa.array([groups.get(kind) for groups in named], pa.string())) for kind in kinds]
 
 
 def failure_reasons(table: pa.Table) -> pa.Table:
@@ -161,7 +169,7 @@ def _counted(rows: pa.Table) -> pa.Table:
         flags[f"n_answered{suffix}"] = answered
         flags[f"n_no_answer{suffix}"] = pc.and_not(responded, answered)
         flags[f"n_correct{suffix}"] = pc.fill_null(rows[f"correct{suffix}"], False)
-    kept = {name: rows[name] for name in ("model", "benchmark", "item_id", "category", *MEASURES)}
+    kept = {name: rows[name] for name in ("model", "benchmark", "item_id", "category", "groups", *MEASURES)}
     return pa.table({**kept, **{name: pc.cast(flag, pa.int64()) for name, flag in flags.items()}})
 
 
@@ -257,7 +265,7 @@ def _put(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
 
 def _typed(table: pa.Table) -> pa.Table:
     """`table` with the declared type for each column read here, so that a column of nulls computes."""
-    needed = ["item_id", "model", "benchmark", "category", "gold_index", *_ERRORS.values()]
+    needed = ["item_id", "model", "benchmark", "category", "groups", "gold_index", *_ERRORS.values()]
     needed += [
         "answer_index",
         "answer_reason",

@@ -100,10 +100,14 @@ def to_markdown(summary: pa.Table) -> str:
             "Acc % of answered",
             "No answer %",
         ]
-        lines = [f"**{_markdown(benchmark)}**: {_items(rows)}", "", _row([*heads, "n_scored", "n_failed"])]
+        lines = [
+            f"**{markdown_cell(benchmark)}**: {_items(rows)}",
+            "",
+            _row([*heads, "n_scored", "n_failed"]),
+        ]
         lines.append(_row(["---", *["---:"] * (len(heads) + 1)]))
         for row in rows:
-            cells = [f"{_markdown(row['model'])} {_mark(row, rows)}".strip()]
+            cells = [f"{markdown_cell(row['model'])} {_mark(row, rows)}".strip()]
             for column in _COVERED:
                 first, *below = _cell(row, column, "±")
                 first = f"**{first}**" if _wins(row, column, best, rows) else first
@@ -263,7 +267,7 @@ def _row(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _markdown(text: str | None) -> str:
+def markdown_cell(text: str | None) -> str:
     """Untrusted text for a table cell, with all that Markdown or HTML would take for markup escaped."""
     safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return "".join(f"\\{char}" if char in "\\`*_{}[]()#|!~$" else char for char in safe)

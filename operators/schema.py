@@ -24,7 +24,8 @@ def _join(*parts: pa.Schema | list[pa.Field]) -> pa.Schema:
     return pa.schema(list(fields.values()))
 
 
-# One multiple-choice question about one or more clips. `item_error` names why an item cannot be used ("reason: detail").
+# One multiple-choice question about one or more clips. `groups` is a JSON object of further names under which results are
+# broken down beside `category` ({"difficulty": "hard"}). `item_error` names why an item cannot be used ("reason: detail").
 ITEM = pa.schema(
     [
         ("item_id", pa.string()),
@@ -34,6 +35,7 @@ ITEM = pa.schema(
         ("gold_index", pa.int64()),
         ("audio_uris", STRINGS),
         ("category", pa.string()),
+        ("groups", pa.string()),
         ("item_error", pa.string()),
     ]
 )

@@ -29,6 +29,7 @@ from operators.locators import is_uri, shown
 
 TEXT_FORMATS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 _SPACE = re.compile(r"[ \t\r\n]*")
+_STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=[ \t\r\n]*[}\]])')
 
 
 class TableError(ValueError):
@@ -76,8 +77,10 @@ def read_bytes(path: str) -> bytes:
         raise TableError(f"{shown(path)} cannot be read: {error.strerror or type(error).__name__}") from error
 
 
-def read_rows(path: str, keep_broken: bool = False) -> list[Row]:
+def read_rows(path: str, keep_broken: bool = False, trailing_commas: bool = False) -> list[Row]:
     """All rows of the file at `path`, in order.
+
+    With `trailing_commas` a comma before a closing bracket of JSON, as some published files have it, is no error.
 
     With `keep_broken` a line that is no JSON object becomes an empty Row with a `problem`, and its mates are
     kept; a file most of whose lines are like that is refused all the same, being of another format. Raises
@@ -95,7 +98,7 @@ def read_rows(path: str, keep_broken: bool = False) -> list[Row]:
         rows = _parquet_rows(shown(path), data)
     else:
         text = _decode(shown(path), _unzip(shown(path), data) if compressed else data)
-        rows = _text_rows(shown(path), text, ending)
+        rows = _text_rows(shown(path), without_trailing_commas(text) if trailing_commas else text, ending)
     if not rows:
         raise TableError(f"{shown(path)} is empty: it has no rows")
     broken = [row for row in rows if row.problem]
@@ -103,6 +106,11 @@ def read_rows(path: str, keep_broken: bool = False) -> list[Row]:
         count = f" ({len(broken)} of {len(rows)} rows are like this)" if len(broken) > 1 else ""
         raise TableError(f"{shown(path)}, {broken[0].place}: {broken[0].problem}{count}")
     return rows
+
+
+def without_trailing_commas(text: str) -> str:
+    """JSON `text` without the commas that stand, outside its strings, before a closing bracket; all else in place."""
+    return _STRING_OR_COMMA.sub(lambda found: found[0] if found[0] != "," else "", text)
 
 
 def _near(path: str) -> str:

@@ -20,6 +20,7 @@ from operators.aggregate import failure_reasons, finish_rows, summarise
 from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
 from operators.benchmarks.identity import notes_of
+from operators.benchmarks.published import Published
 from operators.extraction import Extract
 from operators.frames import with_columns
 from operators.lalms.recorded import Recorded, RecordedResponses
@@ -30,7 +31,7 @@ from pipelines import plan
 from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
 from pipelines.phases import Journal, extract, generate, probe_audio, score
-from pipelines.record import free_folder, write_record, write_tables
+from pipelines.record import free_folder, write_predictions, write_record, write_tables
 from pipelines.responses import join_items, load_questions
 
 METRIC_STAGES = ("m1", "m2", "m3", "m4", "m5", "m6")
@@ -77,6 +78,8 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     notes = {"recorded": {source: found.describe() for source, found in recorded.items()}}
     folder = Path(settings.out) if settings.out else free_folder(title)
     write_tables(folder, results, summary, failures)
+    if isinstance(benchmark, Published):
+        write_predictions(folder, benchmark.predictions(results))
     write_record(folder, config, specs, journal, notes)
     show(summary, failures)
     report_store(journal, folder)

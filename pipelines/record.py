@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 from omegaconf import DictConfig, OmegaConf
 
 from operators.base import Spec
+from operators.breakdown import breakdown
 from operators.fingerprint import canonical, fingerprint
 from operators.leaderboard import to_markdown
 from operators.locators import shown
@@ -47,7 +49,20 @@ def write_tables(folder: Path, results: pa.Table, summary: pa.Table, failures: p
     pq.write_table(results.select(schema.names).cast(schema), folder / "results.parquet", compression="zstd")
     pq.write_table(summary, folder / "summary.parquet")
     pyarrow.csv.write_csv(failures, folder / "failures.csv")
-    (folder / "summary.md").write_text(to_markdown(summary), encoding="utf-8")
+    text = "\n".join(part for part in (to_markdown(summary), breakdown(summary)) if part)
+    (folder / "summary.md").write_text(text, encoding="utf-8")
+
+
+def write_predictions(folder: Path, files: Mapping[str, list[dict[str, Any]]]) -> None:
+    """predictions/<name>.json: what a benchmark's official script reads. Names of models are untrusted: kept in the folder."""
+    target = folder / "predictions"
+    target.mkdir(parents=True, exist_ok=True)
+    for name, rows in files.items():
+        safe = re.sub(r"[^\w.-]+", "_", name).strip(".") or "model"
+        path, number = target / f"{safe}.json", 1
+        while path.exists():
+            path, number = target / f"{safe}-{number}.json", number + 1
+        path.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def write_record(

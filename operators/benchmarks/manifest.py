@@ -23,6 +23,7 @@ Columns (COLUMNS lists the other accepted names; columns that play no part are i
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
@@ -83,6 +84,8 @@ class Manifest:
     allow_outside: accept audio outside `audio_root`, and from the web.
     require_audio: False accepts rows, and whole files, without audio; their M1 is null, reason no_audio.
     limit: keep the first so many items.
+    groups: further columns by which results are broken down, as they are by category.
+    trailing_commas: accept JSON with commas before closing brackets.
     columns: {part: column} where the file calls a part by a name of its own.
     """
 
@@ -92,6 +95,8 @@ class Manifest:
     allow_outside: bool = False
     require_audio: bool = True
     limit: int | None = Field(None, ge=1)
+    groups: tuple[str, ...] = ()
+    trailing_commas: bool = False
     columns: dict[Part, str | None] = Field(default_factory=dict)
 
     def load(self) -> pa.Table:
@@ -103,9 +108,12 @@ class Manifest:
         """
         if self.path is None:
             raise TableError(f"name the file with your questions: benchmark.path=questions.jsonl\n{EXAMPLE}")
-        rows = read_rows(self.path, keep_broken=True)
+        rows = read_rows(self.path, keep_broken=True, trailing_commas=self.trailing_commas)
         file = shown(self.path)
         parts = find_columns(file, rows, COLUMNS, self.columns, "benchmark.columns")
+        if absent := [name for name in self.groups if name not in columns_of(rows)]:
+            have = ", ".join(columns_of(rows))
+            raise TableError(f"{file} has no column {absent[0]!r} (benchmark.groups); its columns are {have}")
         choice_columns = [] if "choices" in parts else _choice_columns(file, columns_of(rows))
         missing = self._missing(parts, choice_columns)
         if missing:
@@ -142,7 +150,7 @@ class _Reader:
 
     def item(self, row: Row) -> dict[str, Any]:
         """The item of one row, with its `place`. A bad row keeps what could be read of it."""
-        item: dict[str, Any] = dict.fromkeys(("gold_index", "category", "item_error"))
+        item: dict[str, Any] = dict.fromkeys(("gold_index", "category", "groups", "item_error"))
         item |= {"item_id": f"[{row.place}]", "benchmark": self.benchmark, "place": row.place}
         item |= {"question": "", "choices": [], "audio_uris": []}
         try:
@@ -151,6 +159,7 @@ class _Reader:
             item["item_id"] = self._filled(row, "id", "missing_id: the row has no id").strip()
             item["question"] = self._filled(row, "question", "empty_question: the row has no question")
             item["category"] = text_of(self._cell(row, "category"), "category") or None
+            item["groups"] = self._groups(row)
             item["choices"] = choices_of(self._choices(row))
             gold = self._gold(row, item["choices"])
             item["audio_uris"] = self._audio(row)
@@ -168,6 +177,12 @@ class _Reader:
         if not text.strip():
             raise RowError(problem)
         return text
+
+    def _groups(self, row: Row) -> str | None:
+        named = {name: text_of(row.get(name), name) for name in self.config.groups}
+        return (
+            json.dumps({name: text for name, text in named.items() if text}) if any(named.values()) else None
+        )
 
     def _choices(self, row: Row) -> Any:
         if "choices" in self.parts:

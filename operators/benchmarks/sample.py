@@ -66,6 +66,7 @@ class Sample:
             "gold_index": record["choices"].index(record["answer"]),
             "audio_uris": [str(FOLDER / record["audio"])],
             "category": record["category"],
+            "groups": None,
             "item_error": None,
         }
 

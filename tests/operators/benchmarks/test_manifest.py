@@ -45,6 +45,7 @@ def test_a_good_row_becomes_an_item(tmp_path):
             "gold_index": 1,
             "audio_uris": [str(tmp_path / "a.wav")],
             "category": "sound",
+            "groups": None,
             "item_error": None,
         }
     ]

@@ -1,0 +1,106 @@
+"""Published benchmarks as they are downloaded: a folder, a tar archive, or an address in an object store.
+
+A tar is unpacked once into the user's cache folder, under a name made of its address, size and time of change, so that an
+exchanged archive is never taken for its predecessor; nothing in it may point outside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+import fsspec
+from filelock import FileLock
+
+from operators.benchmarks.locations import folder_of
+from operators.locators import is_uri, shown
+from operators.tables import TableError
+from operators.weights import cache_folder
+
+ENDINGS = (".tar", ".tar.gz", ".tgz")
+
+
+def opened(path: str, names: Sequence[str], archives: Sequence[str] = ()) -> tuple[str, str]:
+    """(the file of questions, the folder or URI where their audio starts) of the benchmark at `path`.
+
+    path: a folder or an address that holds a file called one of `names`, that file itself, or a tar with such a file in it
+    or beside it. Where one of the tars `archives` lies beside the questions, not yet unpacked, the audio comes from there.
+    Raises TableError naming what was looked for.
+    """
+    if path.endswith(ENDINGS):
+        inside = unpacked(path)
+        questions = next((str(p) for name in names for p in sorted(Path(inside).rglob(name))), None)
+        return (
+            (questions, folder_of(questions)) if questions else (_questions(folder_of(path), names), inside)
+        )
+    questions = path if PurePosixPath(path).suffix else _questions(path, names)
+    folder = folder_of(questions)
+    packed = next((f"{folder}/{name}" for name in archives if _exists(f"{folder}/{name}")), None)
+    if packed is None or (not is_uri(folder) and _lies_unpacked(packed, Path(folder))):
+        return questions, folder
+    return questions, unpacked(packed)
+
+
+def unpacked(archive: str) -> str:
+    """The folder with the content of the tar at `archive`. Raises TableError where that is no whole, or no safe, tar."""
+    home = cache_folder() / "unpacked" / hashlib.sha256(_stamp(archive).encode()).hexdigest()[:24]
+    home.parent.mkdir(parents=True, exist_ok=True)
+    # Runs that start together unpack once.
+    with FileLock(f"{home}.lock"):
+        if not home.is_dir():
+            _unpack(archive, home)
+    return str(home)
+
+
+def _unpack(archive: str, home: Path) -> None:
+    draft = Path(tempfile.mkdtemp(dir=home.parent))
+    try:
+        with fsspec.open(archive, "rb") as file, tarfile.open(fileobj=file, mode="r|*") as tar:
+            tar.extractall(draft, filter="data")
+        os.replace(draft, home)
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise TableError(f"{shown(archive)} cannot be unpacked ({error}); download it again") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _stamp(archive: str) -> str:
+    """What tells one state of an archive from another."""
+    try:
+        files, path = fsspec.url_to_fs(archive)
+        about = files.info(path)
+    except FileNotFoundError:
+        raise TableError(f"{shown(archive)}: there is no such archive") from None
+    changed = next((about[key] for key in ("ETag", "etag", "mtime", "LastModified") if key in about), "")
+    return f"{files.unstrip_protocol(path)} {about['size']} {changed}"
+
+
+def _questions(folder: str, names: Sequence[str]) -> str:
+    found = next(
+        (f"{folder.rstrip('/')}/{name}" for name in names if _exists(f"{folder.rstrip('/')}/{name}")), None
+    )
+    if found is None:
+        raise TableError(
+            f"{shown(folder)} holds no {' or '.join(names)}; give the folder or the file with benchmark.path"
+        )
+    return found
+
+
+def _exists(path: str) -> bool:
+    files, inner = fsspec.url_to_fs(path)
+    return files.isfile(inner)
+
+
+def _lies_unpacked(archive: str, folder: Path) -> bool:
+    """Whether the first thing in the archive already lies in the folder."""
+    try:
+        with tarfile.open(archive) as tar:
+            first = tar.next()
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise TableError(f"{archive} is no whole tar ({error}); download it again") from error
+    return first is not None and (folder / first.name).exists()

@@ -1,0 +1,232 @@
+"""MMAR and MMAU test-mini as their authors lay them out: folder, tar, object store; per-group results; prediction files."""
+
+import io
+import json
+import re
+import tarfile
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pytest
+import soundfile
+from omegaconf import OmegaConf
+
+from operators.aggregate import summarise
+from operators.benchmarks.archives import opened, unpacked
+from operators.breakdown import breakdown
+from operators.lalms.recorded import Recorded
+from operators.schema import result_schema
+from operators.tables import TableError
+from pipelines.config import CONF, build
+
+MMAR = [
+    {
+        "id": f"BV1_{n}",
+        "audio_path": f"./audio/BV1_{n}.wav",
+        "question": "Who speaks?",
+        "choices": ["A man", "A woman", "A child"],
+        "answer": "A woman",
+        "modality": modality,
+        "category": layer,
+        "sub-category": "Speaker Analysis",
+        "language": "en",
+        "source": "internet",
+        "url": "unknown",
+        "timestamp": "00:00,00:02",
+    }
+    for n, (modality, layer) in enumerate(
+        [("speech", "Perception Layer"), ("mix-sound-speech", "Semantic Layer")]
+    )
+]
+MMAU = [
+    {
+        "id": "3f-1",
+        "audio_id": "./test-mini-audios/3f-1.wav",
+        "question": "What is the source?",
+        "choices": ["Man", "Woman", "Child, or robot,]"],
+        "answer": "Man",
+        "dataset": "AudioSet",
+        "task": "sound",
+        "split": "test-mini",
+        "category": "Reasoning",
+        "sub-category": "Acoustic Source Inference",
+        "difficulty": "medium",
+    }
+]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUDIO_REASONING_CACHE", str(tmp_path / "cache"))
+
+
+def benchmark(option, path, **fields):
+    config = OmegaConf.load(CONF / "benchmark" / f"{option}.yaml")
+    return build(OmegaConf.merge(config, {"path": str(path), **fields}), "benchmark")
+
+
+def wav() -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, np.zeros(1600), 16000, format="WAV")
+    return file.getvalue()
+
+
+def tar(path, names, extra=()):
+    with tarfile.open(path, "w:gz") as archive:
+        for name in names:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(wav())
+            archive.addfile(entry, io.BytesIO(wav()))
+        for entry in extra:
+            archive.addfile(entry)
+    return path
+
+
+def mmar_folder(folder, packed=True):
+    folder.mkdir(exist_ok=True)
+    (folder / "MMAR-meta.json").write_text(json.dumps(MMAR), "utf-8")
+    if packed:
+        tar(folder / "mmar-audio.tar.gz", [f"audio/BV1_{n}.wav" for n in range(2)])
+    return folder
+
+
+def test_mmar_is_read_from_its_folder_and_its_audio_from_the_tar(tmp_path):
+    rows = benchmark("mmar", mmar_folder(tmp_path / "mmar")).load().to_pylist()
+    assert [row["item_id"] for row in rows] == ["BV1_0", "BV1_1"]
+    assert [row["gold_index"] for row in rows] == [1, 1]
+    assert [row["category"] for row in rows] == ["Perception Layer", "Semantic Layer"]
+    assert json.loads(rows[1]["groups"]) == {
+        "modality": "mix-sound-speech",
+        "sub-category": "Speaker Analysis",
+    }
+    for row in rows:
+        assert soundfile.info(row["audio_uris"][0]).frames == 1600
+
+
+def test_audio_that_lies_unpacked_is_used_where_it_is(tmp_path):
+    folder = mmar_folder(tmp_path / "mmar")
+    with tarfile.open(folder / "mmar-audio.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    row = benchmark("mmar", folder).load().to_pylist()[0]
+    assert row["audio_uris"] == [str(folder / "audio" / "BV1_0.wav")]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_file_and_a_tar_of_all_are_paths_too(tmp_path):
+    folder = mmar_folder(tmp_path / "mmar", packed=False)
+    by_file = benchmark("mmar", folder / "MMAR-meta.json").load()
+    assert by_file["audio_uris"][0].as_py() == [str(folder / "audio" / "BV1_0.wav")]
+    with tarfile.open(tmp_path / "all.tar", "w") as archive:
+        archive.add(folder, "MMAR")
+    by_tar = benchmark("mmar", tmp_path / "all.tar").load()
+    assert by_tar.drop_columns("audio_uris").equals(by_file.drop_columns("audio_uris"))
+    assert by_tar["audio_uris"][0].as_py()[0].endswith("/MMAR/audio/BV1_0.wav")
+
+
+def test_an_object_store_is_read_as_a_folder(tmp_path):
+    files = fsspec.filesystem("memory")
+    files.pipe("/bucket/mmar/MMAR-meta.json", json.dumps(MMAR).encode())
+    try:
+        questions, audio = opened("memory://bucket/mmar", ["MMAR-meta.json"])
+        assert (questions, audio) == ("memory://bucket/mmar/MMAR-meta.json", "memory://bucket/mmar")
+        files.pipe(
+            "/bucket/mmar/mmar-audio.tar.gz", tar(tmp_path / "a.tar.gz", ["audio/BV1_0.wav"]).read_bytes()
+        )
+        _, audio = opened("memory://bucket/mmar", ["MMAR-meta.json"], ["mmar-audio.tar.gz"])
+        assert soundfile.info(f"{audio}/audio/BV1_0.wav").frames == 1600
+    finally:
+        files.rm("/bucket", recursive=True)
+
+
+def test_mmau_with_the_trailing_commas_seen_in_the_wild(tmp_path):
+    text = json.dumps(MMAU, indent=1).replace("\n }", ",\n }").replace("]\n", ",\n]\n", 1)
+    assert text.count(",\n }") == 1 and "Child, or robot,]" in text
+    (tmp_path / "mmau-test-mini.json").write_text(text, "utf-8")
+    row = benchmark("mmau_mini", tmp_path).load().to_pylist()[0]
+    assert row["choices"] == ["Man", "Woman", "Child, or robot,]"]
+    assert (row["category"], row["gold_index"], row["item_error"]) == ("sound", 0, None)
+    assert json.loads(row["groups"])["difficulty"] == "medium"
+    assert row["audio_uris"] == [str(tmp_path / "test-mini-audios" / "3f-1.wav")]
+
+
+def test_an_exchanged_archive_is_unpacked_anew_and_an_equal_one_is_not(tmp_path):
+    archive = tar(tmp_path / "a.tar.gz", ["one.wav"])
+    first = unpacked(str(archive))
+    assert unpacked(str(archive)) == first
+    tar(archive, ["one.wav", "two.wav"])
+    assert unpacked(str(archive)) != first
+
+
+@pytest.mark.parametrize("name", ["../outside.wav", "/etc/outside.wav", "link"])
+def test_an_archive_cannot_write_or_point_outside(tmp_path, name):
+    evil = tarfile.TarInfo(name)
+    if name == "link":
+        evil.type, evil.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    archive = tar(tmp_path / "evil.tar.gz", ["audio/x.wav"], extra=[evil])
+    if name.startswith("/"):
+        assert (tmp_path / "cache") in Path(unpacked(str(archive))).parents
+        assert not Path("/etc/outside.wav").exists()
+    else:
+        with pytest.raises(TableError, match=r"evil\.tar\.gz cannot be unpacked"):
+            unpacked(str(archive))
+        assert not (tmp_path / "cache" / "outside.wav").exists()
+    assert not [path for path in (tmp_path / "cache" / "unpacked").iterdir() if path.name.startswith("tmp")]
+
+
+def test_what_is_missing_is_named(tmp_path):
+    with pytest.raises(TableError, match=r"holds no MMAR-meta\.json; give the folder"):
+        benchmark("mmar", tmp_path).load()
+    with pytest.raises(TableError, match=r"benchmark\.path=<folder with mmau-test-mini\.json>"):
+        build(OmegaConf.load(CONF / "benchmark" / "mmau_mini.yaml"), "benchmark").load()
+    (tmp_path / "x.tar").write_bytes(b"no tar")
+    with pytest.raises(TableError, match=r"x\.tar cannot be unpacked"):
+        benchmark("mmar", tmp_path / "x.tar").load()
+
+
+def results(items, answers, model="m"):
+    """Rows of a run in which `model` chose `answers` (None: no answer)."""
+    schema = result_schema()
+    about = {"model": model, "trial": 0, "response": "x", "answer_reason": None}
+    rows = [
+        {**item, **about, "answer_index": index, "answer_index_paper": index}
+        for item, index in zip(items.to_pylist(), answers, strict=True)
+    ]
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def official_match(answer, prediction, choices):
+    """The rule of MMAU's and MMAR's scripts: all words of the answer, and none that only a wrong choice has."""
+    words = [set(re.findall(r"\w+", text.lower())) for text in (answer, prediction)]
+    wrong = set().union(*(set(re.findall(r"\w+", choice.lower())) for choice in choices)) - words[0]
+    return bool(words[1]) and words[0] <= words[1] and not words[1] & wrong
+
+
+def test_predictions_score_the_same_by_the_official_rule_and_are_read_back(tmp_path):
+    made = benchmark("mmar", mmar_folder(tmp_path / "mmar"))
+    items = made.load()
+    files = made.predictions(results(items, [1, None]))
+    assert list(files) == ["m"]
+    assert [{k: v for k, v in row.items() if k != "model_prediction"} for row in files["m"]] == MMAR
+    assert [row["model_prediction"] for row in files["m"]] == ["A woman", ""]
+    right = [official_match(row["answer"], row["model_prediction"], row["choices"]) for row in files["m"]]
+    overall = summarise(results(items, [1, None])).to_pylist()[0]
+    assert sum(right) / len(right) == overall["accuracy"] == 0.5  # 1 of 2 questions
+
+    (tmp_path / "m.json").write_text(json.dumps(files["m"]), "utf-8")
+    back = Recorded(path=str(tmp_path / "m.json")).responses(items).table.to_pylist()
+    assert [row["response"] for row in back] == ["A woman", ""]
+
+
+def test_results_are_broken_down_by_every_kind_of_group(tmp_path):
+    items = benchmark("mmar", mmar_folder(tmp_path / "mmar")).load()
+    summary = summarise(results(items, [1, 0]))
+    kinds = list(dict.fromkeys(summary["group_kind"].to_pylist()))
+    assert kinds == ["overall", "category", "modality", "sub-category"]
+    cells = {(row["group_kind"], row["group"]): row for row in summary.to_pylist()}
+    assert cells["modality", "speech"]["accuracy"] == 1.0
+    assert cells["modality", "mix-sound-speech"]["accuracy"] == 0.0
+    assert cells["sub-category", "Speaker Analysis"]["accuracy"] == 0.5
+    text = breakdown(summary)
+    assert "| speech | 100.0 (1/1), - |" in text and "by sub-category" not in text
