@@ -107,6 +107,31 @@ def native_accuracy(masses: Mapping[str, float]) -> float:
     return sum(mass for state, mass in masses.items() if state[2] == "1")
 
 
+def youdens_j(said_first: Sequence[bool], first_is_right: Sequence[bool]) -> float:
+    """Youden's J = sensitivity + specificity - 1, in [-1, 1], of naming the first option where it is right.
+
+    said_first, first_is_right: [n]. 0 for a judge whose answer does not depend on which option is right, whatever its
+    favourite place; 1 for a perfect one. NaN where one of the two cases does not occur.
+    """
+    if len(said_first) != len(first_is_right):
+        raise ValueError(f"{len(said_first)} answers for {len(first_is_right)} calls")
+    right = [said for said, gold in zip(said_first, first_is_right, strict=True) if gold]
+    wrong = [said for said, gold in zip(said_first, first_is_right, strict=True) if not gold]
+    if not right or not wrong:
+        return math.nan
+    return sum(right) / len(right) - sum(wrong) / len(wrong)
+
+
+def agreement_rate(pairs: Iterable[tuple[Outcome, Outcome]]) -> tuple[float, int]:
+    """The share of pairs whose two answers are equal, and the number of pairs without a null; (NaN, 0) for none.
+
+    Of the two orders of one call: order consistency. Of the two branches of one item: how often the voice made no
+    difference.
+    """
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    return (sum(a == b for a, b in known) / len(known) if known else math.nan), len(known)
+
+
 def _items(*outcomes: Iterable[Outcome]) -> list[tuple[int | None, ...]]:
     columns: list[Sequence[Outcome]] = [list(column) for column in outcomes]
     if len({len(column) for column in columns}) > 1:

@@ -43,3 +43,39 @@ def positional(name="p1", onsets=(2, 3), n_user=3, states=("happy", "angry")):
 def write(path, lines):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return str(path)
+
+
+def items_of(kind, lines, folder):
+    """The items of `lines` with made-up hashes: enough to plan and present calls."""
+    from operators.benchmarks.emotions import EmotionAudit
+
+    rows = EmotionAudit(kind, write(folder / f"{kind}.jsonl", lines)).load().to_pylist()
+    return [row | {"audio_hashes": [f"hash of {uri}" for uri in row["audio_uris"]]} for row in rows]
+
+
+def wrong(call):
+    """An answer that is readable and wrong."""
+    if call["probe"] == "perception":
+        return ",".join("E2" if label == "E1" else "E1" for label in call["gold"].split(","))
+    return "R2" if call["gold"] == "R1" else "R1"
+
+
+def reply(call, pred):
+    """The JSON reply that says `pred`, spelled as a call's gold."""
+    if call["probe"] == "pairwise":
+        pred = {"CA": pred, "CB": "R2" if pred == "R1" else "R1"}
+    elif call["probe"] == "perception" and call["kind"] != "single_turn_emotions":
+        pred = {f"C{turn}": label for turn, label in zip(call["turns"], pred.split(","), strict=True)}
+    return json.dumps({"reasoning": "because", "pred": pred})
+
+
+def judge(calls, right, model="toy"):
+    """Verdicts of a hand-made judge; right(call) says whether it answers rightly, None for an unreadable answer."""
+    from operators.audit.outcomes import judged
+
+    rows = []
+    for call in calls:
+        outcome = right(call)
+        text = "no idea" if outcome is None else reply(call, call["gold"] if outcome else wrong(call))
+        rows.append(judged(call, model, [{"response": text, "response_error": None}]))
+    return rows

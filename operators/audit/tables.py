@@ -1,0 +1,282 @@
+"""The tables of an audit: accuracies, the eight states, and the rates that compare protocols and cues (section 5, D.1).
+
+Every share stands beside its counts. A verdict that is null is neither right nor wrong: it is left out of `accuracy`,
+counted, and `accuracy_least` / `accuracy_most` say what it could have done.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from operators.audit.presentation import CUES, PROBES
+from operators.audit_states import (
+    STATE_NAMES,
+    agreement_rate,
+    complete_items,
+    mass_bounds,
+    state_masses,
+    youdens_j,
+)
+from operators.statistics import paired_bootstrap, wilson_interval, wilson_interval_of_mean
+
+Row = dict[str, Any]
+ABOUT = [("model", pa.string()), ("benchmark", pa.string()), ("kind", pa.string()), ("control", pa.string()), ("cue", pa.string())]  # fmt: skip
+GROUP = tuple(name for name, _ in ABOUT)
+
+
+def _numbers(*names: str) -> list[tuple[str, pa.DataType]]:
+    return [(name, pa.int64() if name.startswith("n_") else pa.float64()) for name in names]
+
+
+# One probe under one cue. `split`: all, right_first, right_second (where the right answer, for perception the first right
+# label, stood). `said_first`: share of R1 (E1) among the answers; `chance`: accuracy of a blind guess; `voice_changes`: share of
+# items whose two branches, presented alike, got different answers (a perfect judge: 1); `order_consistency`: share of calls
+# answered alike in both orders. `turn_accuracy`: mean share of right turns.
+ACCURACY = pa.schema([
+    *ABOUT, ("probe", pa.string()), ("split", pa.string()),
+    *_numbers(
+        "n_calls", "n_scored", "n_correct", "n_unparsed", "n_failed", "accuracy", "wilson_low", "wilson_high",
+        "accuracy_least", "accuracy_most", "chance", "turn_accuracy", "turn_low", "turn_high", "said_first", "youden_j",
+        "voice_changes", "n_pairs", "order_consistency", "n_both_orders",
+    ),
+])  # fmt: skip
+
+# The mass of one state under one cue: Wilson interval, and the least and most it could be given the unknown outcomes.
+STATES = pa.schema([
+    *ABOUT, ("state", pa.string()), ("name", pa.string()),
+    *_numbers("n_instances", "n_excluded", "n_in_state", "mass", "wilson_low", "wilson_high", "mass_least", "mass_most"),
+])  # fmt: skip
+
+# What a cue's states and accuracies come to. Differences are in accuracy, with bootstrap intervals over items.
+RATES = pa.schema([
+    *ABOUT,
+    *_numbers(
+        "n_instances", "n_excluded", "reliable_mass", "potemkin_mass", "shortcut_mass", "n_both_probes",
+        "conditional_potemkin", "conditional_low", "conditional_high",
+        "protocol_gap", "gap_low", "gap_high", "gap_p", "n_gap_items",
+        "cue_dependence", "cue_low", "cue_high", "cue_p", "n_cue_items",
+        "cue_dependence_pairwise", "cue_pairwise_low", "cue_pairwise_high", "cue_pairwise_p", "n_cue_pairwise_items",
+    ),
+])  # fmt: skip
+
+
+def grouped(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> dict[tuple, list[Mapping[str, Any]]]:
+    """The rows under each combination of values in the columns `names`, in order of appearance."""
+    found: dict[tuple, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return found
+
+
+def accuracies(verdicts: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """ACCURACY: every probe under every cue, whole and by the place of the right answer."""
+    rows = []
+    for key, calls in _in_order(grouped(verdicts, (*GROUP, "probe"))):
+        about = dict(zip((*GROUP, "probe"), key, strict=True))
+        first = [_label_number(call["gold"]) == 1 for call in calls]
+        splits = {
+            "all": calls,
+            "right_first": [call for call, is_first in zip(calls, first, strict=True) if is_first],
+            "right_second": [call for call, is_first in zip(calls, first, strict=True) if not is_first],
+        }
+        rows += [about | {"split": name} | _accuracy(part) for name, part in splits.items()]
+    return rows
+
+
+def _in_order(groups: dict[tuple, list]) -> list[tuple[tuple, list]]:
+    """Groups of one judge together, cues and probes in the usual order."""
+    first = {key[:4]: place for place, key in reversed(list(enumerate(groups)))}
+
+    def place(entry: tuple[tuple, list]) -> tuple:
+        key = entry[0]
+        return (first[key[:4]], CUES.index(key[4]), *(PROBES.index(probe) for probe in key[5:]))
+
+    return sorted(groups.items(), key=place)
+
+
+def _accuracy(calls: Sequence[Mapping[str, Any]]) -> Row:
+    known = [call for call in calls if call["correct"] is not None]
+    n, scored, right = len(calls), len(known), sum(call["correct"] for call in known)
+    low, high = wilson_interval(right, scored)
+    failed = sum(call["response"] is None for call in calls)
+    row = {"n_calls": n, "n_scored": scored, "n_correct": right}
+    row |= {"n_failed": failed, "n_unparsed": n - scored - failed}
+    row |= {"accuracy": _share(right, scored), "wilson_low": low, "wilson_high": high}
+    row |= {"accuracy_least": _share(right, n), "accuracy_most": _share(right + n - scored, n)}
+    row["chance"] = _share(sum(_chance(call) for call in calls), n)
+    row |= _turns(known) | _habits(known) | _pairs(calls)
+    return {name: _number(value) for name, value in row.items()}
+
+
+def _chance(call: Mapping[str, Any]) -> float:
+    """How often a blind guess is right: one of two, or for perception one of k emotions at every turn."""
+    return 0.5 if call["probe"] != "perception" else len(call["names"]) ** -float(call["n_turns"])
+
+
+def _turns(known: Sequence[Mapping[str, Any]]) -> Row:
+    """*Our reading* of "the average percentage of human turns": the mean over calls of each call's share."""
+    shares = [call["turns_right"] / call["n_turns"] for call in known if call["n_turns"]]
+    mean = sum(shares) / len(shares) if shares else math.nan
+    low, high = wilson_interval_of_mean(mean, len(shares))
+    return {"turn_accuracy": mean, "turn_low": low, "turn_high": high}
+
+
+def _habits(known: Sequence[Mapping[str, Any]]) -> Row:
+    said = [_label_number(call["pred"]) == 1 for call in known]
+    gold = [_label_number(call["gold"]) == 1 for call in known]
+    return {"said_first": _share(sum(said), len(said)), "youden_j": youdens_j(said, gold)}
+
+
+def _label_number(labels: str) -> int:
+    return int(labels.split(",", 1)[0][1:])
+
+
+def _pairs(calls: Sequence[Mapping[str, Any]]) -> Row:
+    """Answers compared between the branches of an item, and between the orders of a call."""
+    answers = {(call["item_id"], call["branch"], call["order"]): _answer(call) for call in calls}
+    branches = [
+        (answer, answers.get((item, 1, order)))
+        for (item, branch, order), answer in answers.items()
+        if branch == 0
+    ]
+    orders = [
+        (answer, answers.get((item, branch, 1)))
+        for (item, branch, order), answer in answers.items()
+        if order == 0
+    ]
+    same, n_pairs = agreement_rate(branches)
+    consistent, n_orders = agreement_rate(orders)
+    return {
+        "voice_changes": 1 - same,
+        "n_pairs": n_pairs,
+        "order_consistency": consistent,
+        "n_both_orders": n_orders,
+    }
+
+
+def _answer(call: Mapping[str, Any]) -> Any:
+    """What a verdict means, free of labels; None for a null one."""
+    if call["pred"] is None or call["probe"] != "perception":
+        return call["chosen"]
+    return tuple(call["names"][int(label[1:]) - 1] for label in call["pred"].split(","))
+
+
+def states(instances: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """STATES: the eight-state table of every cue. Where no instance has all three outcomes the masses are null."""
+    rows = []
+    for key, cells in _in_order(grouped(instances, GROUP)):
+        about = dict(zip(GROUP, key, strict=True))
+        p, o, j = ([cell[name] for cell in cells] for name in "poj")
+        kept = complete_items(p, o, j)
+        counts = Counter("".join(map(str, state)) for state in zip(kept.p, kept.o, kept.j, strict=True))
+        n, bounds = len(kept.p), mass_bounds(p, o, j)
+        masses = state_masses(*kept[:3]) if n else dict.fromkeys(STATE_NAMES)
+        for state, name in STATE_NAMES.items():
+            low, high = wilson_interval(counts[state], n)
+            row = {"n_instances": n, "n_excluded": kept.n_excluded, "n_in_state": counts[state]}
+            row |= {"mass": masses[state], "wilson_low": _number(low), "wilson_high": _number(high)}
+            row |= dict(zip(("mass_least", "mass_most"), bounds[state], strict=True))
+            rows.append(about | {"state": state, "name": name} | row)
+    return rows
+
+
+def rates(
+    verdicts: Sequence[Mapping[str, Any]], state_rows: Sequence[Mapping[str, Any]], n_resamples: int = 10_000
+) -> list[Row]:
+    """RATES: one row per cue.
+
+    The protocol gap is Pairwise minus Pointwise accuracy, the cue dependence accuracy under the cue minus accuracy without
+    one (appendix D.1, Figure 4). *Our reading* of an item with null verdicts: it is left out of a difference, and counted
+    by the number of items that remain.
+    """
+    by_cue = {key: {row["state"]: row for row in cells} for key, cells in grouped(state_rows, GROUP).items()}
+    means = {key: _item_means(calls) for key, calls in grouped(verdicts, (*GROUP, "probe")).items()}
+    keys = [key for key, _ in _in_order(grouped(verdicts, GROUP))]
+    return [
+        dict(zip(GROUP, key, strict=True)) | _rate(key, by_cue.get(key, {}), means, n_resamples)
+        for key in keys
+    ]
+
+
+def _rate(
+    key: tuple, states_: Mapping[str, Mapping], means: Mapping[tuple, Mapping], n_resamples: int
+) -> Row:
+    row: Row = dict.fromkeys(field.name for field in RATES if field.name not in GROUP)
+    if states_:
+        row |= {name: states_["111"][name] for name in ("n_instances", "n_excluded")}
+        row |= _masses(states_)
+    plain = (*key[:4], "none")
+
+    def difference(a: tuple, b: tuple) -> list:
+        return _difference(means.get(a, {}), means.get(b, {}), n_resamples)
+
+    gap = difference((*key, "pairwise"), (*key, "pointwise"))
+    row |= dict(zip(("protocol_gap", "gap_low", "gap_high", "gap_p", "n_gap_items"), gap, strict=True))
+    if key != plain:
+        for probe, name in (("pointwise", "cue"), ("pairwise", "cue_pairwise")):
+            found = difference((*key, probe), (*plain, probe))
+            columns = (f"{name.replace('cue', 'cue_dependence')}", f"{name}_low", f"{name}_high", f"{name}_p", f"n_{name}_items")  # fmt: skip
+            row |= dict(zip(columns, found, strict=True))
+    return row
+
+
+def _masses(states_: Mapping[str, Mapping[str, Any]]) -> Row:
+    count = {state: row["n_in_state"] for state, row in states_.items()}
+    n, both = sum(count.values()), count["110"] + count["111"]
+    low, high = wilson_interval(count["110"], both)
+    row = {
+        "reliable_mass": _share(count["111"], n),
+        "potemkin_mass": _share(count["110"], n),
+        "shortcut_mass": _share(count["001"] + count["011"] + count["101"], n),
+        "n_both_probes": both,
+        "conditional_potemkin": _share(count["110"], both),
+        "conditional_low": low,
+        "conditional_high": high,
+    }
+    return {name: _number(value) for name, value in row.items()}
+
+
+def _item_means(calls: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Each item's mean outcome; items with a null verdict are left out."""
+    found = {
+        item: [call["correct"] for call in cells] for (item,), cells in grouped(calls, ("item_id",)).items()
+    }
+    return {item: sum(right) / len(right) for item, right in found.items() if None not in right}
+
+
+def _difference(a: Mapping[str, float], b: Mapping[str, float], n_resamples: int) -> list:
+    """Mean of a - b over the items of both, its interval, p-value and the number of items; nulls where there is none."""
+    common = [item for item in a if item in b]
+    if not common:
+        return [None] * 4 + [0]
+    left, right = [a[item] for item in common], [b[item] for item in common]
+    if len(common) < 2:
+        return [left[0] - right[0], None, None, None, 1]
+    found = paired_bootstrap(left, right, n_resamples=n_resamples)
+    return [found.difference, found.low, found.high, found.p, found.n]
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else math.nan
+
+
+def _number(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def tables(
+    verdicts: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, Any]], n_resamples: int
+) -> dict[str, pa.Table]:
+    """All tables of an audit by name."""
+    state_rows = states(cells)
+    made: dict[str, tuple[list[Row], pa.Schema]] = {
+        "accuracy": (accuracies(verdicts), ACCURACY),
+        "states": (state_rows, STATES),
+        "rates": (rates(verdicts, state_rows, n_resamples), RATES),
+    }
+    return {name: pa.Table.from_pylist(rows, schema=schema) for name, (rows, schema) in made.items()}
