@@ -20,13 +20,20 @@ from pipelines.config import Cluster
 DERIVED = frozenset({"gold_answer", "trial", "model"})
 
 
-def show(stages: Iterable[tuple[Stage, int]], cluster: Cluster, store: str, console: Console) -> None:
+def show(
+    stages: Iterable[tuple[Stage, int]],
+    cluster: Cluster,
+    store: str,
+    console: Console,
+    available: Iterable[str] = ITEM.names,
+) -> None:
     """Check that every stage finds its columns, then print stages, rows, resources, columns and fingerprints.
 
-    Rows are what a run would look at; the store may already hold some of them. Raises ColumnError.
+    Rows are what a run would look at; the store may already hold some of them. `available`: the columns of a row before
+    the first stage. Raises ColumnError.
     """
     stages = list(stages)
-    check_columns([stage for stage, _ in stages], {*ITEM.names, *DERIVED})
+    check_columns([stage for stage, _ in stages], {*available, *DERIVED})
     console.print(Text(f"cluster {cluster.name}{_hardware(cluster)}; store {shown(store)}", style="bold"))
     for stage, rows in stages:
         head = f"{stage.name:<9} {type(stage.spec).__name__:<22} {rows:>7} rows   {_resources(stage)}"

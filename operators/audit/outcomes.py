@@ -19,13 +19,14 @@ Row = dict[str, Any]
 
 # A call with what the judge said. `response` is the reply that was read, or the last one where none could be; `pred` is
 # spelled as `gold`; `chosen`: the response (0, 1) that pred stands for, for pairwise the one given to branch 0; `reason`
-# says why pred is null; `turns_right` of `n_turns` for perception.
+# says why pred is null; for perception `turns_right` of `n_turns`, and `contrast_right` of the `n_contrast` turns at
+# which the two branches differ.
 VERDICT = pa.schema(
     [
         ("model", pa.string()),
         *(CALL.field(name) for name in (
             "item_id", "benchmark", "kind", "control", "probe", "cue", "branch", "order", "swapped", "contexts_swapped",
-            "names", "turns", "gold",
+            "names", "turns", "contrast", "gold",
         )),
         ("pred", pa.string()),
         ("reason", pa.string()),
@@ -33,6 +34,8 @@ VERDICT = pa.schema(
         ("chosen", pa.int64()),
         ("n_turns", pa.int64()),
         ("turns_right", pa.int64()),
+        ("n_contrast", pa.int64()),
+        ("contrast_right", pa.int64()),
         ("n_attempts", pa.int64()),
         ("response", pa.string()),
         ("finish_reason", pa.string()),
@@ -88,12 +91,16 @@ def judged(call: Mapping[str, Any], model: str, attempts: Sequence[Mapping[str, 
 
 def _compared(call: Mapping[str, Any], pred: str | None) -> Row:
     gold, turns = call["gold"].split(","), call["probe"] == "perception"
-    row: Row = {"correct": None, "chosen": None, "n_turns": len(gold) if turns else None, "turns_right": None}
+    row: Row = dict.fromkeys(("correct", "chosen", "n_turns", "turns_right", "n_contrast", "contrast_right"))
+    if turns:
+        row |= {"n_turns": len(gold), "n_contrast": sum(call["contrast"])}
     if pred is None:
         return row
     row["correct"] = pred == call["gold"]
     if turns:
-        row["turns_right"] = sum(a == b for a, b in zip(pred.split(","), gold, strict=True))
+        right = [a == b for a, b in zip(pred.split(","), gold, strict=True)]
+        row["turns_right"] = sum(right)
+        row["contrast_right"] = sum(a and b for a, b in zip(right, call["contrast"], strict=True))
     else:
         row["chosen"] = int((pred == REPLIES[1]) != bool(call["swapped"])) ^ int(call["contexts_swapped"])
     return row

@@ -44,7 +44,7 @@ PART = pa.struct(
 
 # One call of a judge. `branch` is null for pairwise; `order` is 1 for the exchanged presentation of a counterbalanced run;
 # `swapped`: R1 is response 1 (E1 ... are reversed); `contexts_swapped`: CA is branch 1; `names`: what the labels E1 ... mean;
-# `turns`: numbers of the user's turns; `gold`: the right labels, comma-separated; `item_error` as of the item.
+# `turns`: numbers of the user's turns, `contrast`: whether the branches differ there; `gold`: the right labels, comma-separated; `item_error` as of the item.
 CALL = pa.schema(
     [
         ("item_id", pa.string()),
@@ -59,6 +59,7 @@ CALL = pa.schema(
         ("contexts_swapped", pa.bool_()),
         ("names", STRINGS),
         ("turns", pa.list_(pa.int64())),
+        ("contrast", pa.list_(pa.bool_())),
         ("gold", pa.string()),
         ("question", pa.string()),
         ("choices", STRINGS),
@@ -133,6 +134,7 @@ def planned_call(
     perceives = probe == "perception"
     row["turns"] = user_turns(item["branches"][0]) if perceives else []
     row["names"] = emotion_choices(item, drawn.swapped) if perceives else []
+    row["contrast"] = contrast(item) if perceives else []
     return row | {"gold": gold(item, row)}
 
 
@@ -172,6 +174,12 @@ def emotion_choices(item: Mapping[str, Any], swapped: bool) -> list[str]:
     """The emotions that the user shows in either branch, in alphabetical order or, `swapped`, in reverse: E1, E2 ..."""
     names = sorted({name for branch in item["branches"] for name in human_emotions(branch)})
     return names[::-1] if swapped else names
+
+
+def contrast(item: Mapping[str, Any]) -> list[bool]:
+    """For each turn of the user, whether its emotion differs between the branches."""
+    first, second = (human_emotions(branch) for branch in item["branches"])
+    return [a != b for a, b in zip(first, second, strict=True)]
 
 
 def gold(item: Mapping[str, Any], row: Mapping[str, Any]) -> str:

@@ -36,12 +36,14 @@ def _numbers(*names: str) -> list[tuple[str, pa.DataType]]:
 # One probe under one cue. `split`: all, right_first, right_second (where the right answer, for perception the first right
 # label, stood). `said_first`: share of R1 (E1) among the answers; `chance`: accuracy of a blind guess; `voice_changes`: share of
 # items whose two branches, presented alike, got different answers (a perfect judge: 1); `order_consistency`: share of calls
-# answered alike in both orders. `turn_accuracy`: mean share of right turns.
+# answered alike in both orders. `turn_accuracy`: mean share of right turns; `contrast_accuracy`: of those turns
+# at which the two branches differ, where an answer that is the same for both is right in one of them: without ears at most 0.5.
 ACCURACY = pa.schema([
     *ABOUT, ("probe", pa.string()), ("split", pa.string()),
     *_numbers(
         "n_calls", "n_scored", "n_correct", "n_unparsed", "n_failed", "accuracy", "wilson_low", "wilson_high",
-        "accuracy_least", "accuracy_most", "chance", "turn_accuracy", "turn_low", "turn_high", "said_first", "youden_j",
+        "accuracy_least", "accuracy_most", "chance", "turn_accuracy", "turn_low", "turn_high",
+        "contrast_accuracy", "contrast_low", "contrast_high", "said_first", "youden_j",
         "voice_changes", "n_pairs", "order_consistency", "n_both_orders",
     ),
 ])  # fmt: skip
@@ -120,10 +122,16 @@ def _chance(call: Mapping[str, Any]) -> float:
 
 def _turns(known: Sequence[Mapping[str, Any]]) -> Row:
     """*Our reading* of "the average percentage of human turns": the mean over calls of each call's share."""
-    shares = [call["turns_right"] / call["n_turns"] for call in known if call["n_turns"]]
-    mean = sum(shares) / len(shares) if shares else math.nan
-    low, high = wilson_interval_of_mean(mean, len(shares))
-    return {"turn_accuracy": mean, "turn_low": low, "turn_high": high}
+    row: Row = {}
+    for name, right, count in (
+        ("turn", "turns_right", "n_turns"),
+        ("contrast", "contrast_right", "n_contrast"),
+    ):
+        shares = [call[right] / call[count] for call in known if call[count]]
+        mean = sum(shares) / len(shares) if shares else math.nan
+        low, high = wilson_interval_of_mean(mean, len(shares))
+        row |= {f"{name}_accuracy": mean, f"{name}_low": low, f"{name}_high": high}
+    return row
 
 
 def _habits(known: Sequence[Mapping[str, Any]]) -> Row:

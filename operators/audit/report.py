@@ -1,0 +1,148 @@
+"""What an audit prints: accuracies, states, rates, and the diagnosis of each judge in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TextIO
+
+import pyarrow as pa
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from operators.audit.findings import findings, leaks
+from operators.audit.presentation import PROBES
+from operators.audit.tables import grouped
+from operators.audit_states import STATE_NAMES
+from operators.leaderboard import ABSENT, MIN_WIDTH, printable
+
+HEADS = {
+    "pointwise": "Pointwise J", "pairwise": "Pairwise J", "perception": "P", "oracle": "O", "staging": "Staging",
+}  # fmt: skip
+Row = Mapping[str, Any]
+
+
+def show(tables: Mapping[str, pa.Table], file: TextIO | None = None) -> None:
+    """Print the tables of `operators.audit.tables.tables`."""
+    console = Console(file=file, highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, MIN_WIDTH + 20)
+    accuracy, states, rates = (tables[name].to_pylist() for name in ("accuracy", "states", "rates"))
+    for block in (accuracy_table(accuracy), state_table(states), rate_table(rates, accuracy)):
+        console.print(block)
+    for line in diagnosis_lines(accuracy, states, rates):
+        console.print(line)
+
+
+def judge_name(row: Row) -> str:
+    """A judge and, where it was not itself, the control: "my-model, text only"; a bluff goes by its own name."""
+    if row["control"] in ("none", row["model"]):
+        return printable(row["model"])
+    return f"{printable(row['model'])}, {row['control'].replace('_', ' ')}"
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """0.9101 as "91.0"; a dash for none."""
+    return ABSENT if share is None else f"{100 * share:.{digits}f}"
+
+
+def points(value: float | None, low: float | None, high: float | None) -> str:
+    """A difference of accuracies with its interval, in points: "+25.7 [20.1, 31.2]"."""
+    if value is None:
+        return ABSENT
+    return f"{100 * value:+.1f}" + ("" if low is None else f" [{100 * low:.1f}, {100 * high:.1f}]")
+
+
+def accuracy_table(accuracy: Sequence[Row]) -> Table:
+    """As the paper's tables 7, 8, 13 to 20: a row per judge and cue, a column per probe."""
+    whole = [row for row in accuracy if row["split"] == "all"]
+    table = _table(
+        f"{_benchmark(whole)}: accuracy in %, 95% Wilson and counts below; P: every turn right, per turn below"
+    )
+    for name in ("Judge", "Cue", *(HEADS[probe] for probe in PROBES)):
+        table.add_column(name, justify="left" if name in ("Judge", "Cue") else "right")
+    for (_, _, cue), rows in grouped(whole, ("model", "control", "cue")).items():
+        by_probe = {row["probe"]: row for row in rows}
+        table.add_row(judge_name(rows[0]), cue, *(_accuracy_cell(by_probe.get(probe)) for probe in PROBES))
+    return table
+
+
+def _accuracy_cell(row: Row | None) -> Text:
+    if row is None:
+        return Text(ABSENT)
+    counts = f"{row['n_correct']}/{row['n_scored']}"
+    below = (
+        f"{percent(row['wilson_low'])}-{percent(row['wilson_high'])} {counts}" if row["n_scored"] else counts
+    )
+    if row["turn_accuracy"] is not None:
+        below += f"\nper turn {percent(row['turn_accuracy'])}"
+    lost = row["n_unparsed"] + row["n_failed"]
+    return Text(percent(row["accuracy"])).append(
+        f"\n{below}" + (f"\n{lost} null" if lost else ""), style="dim"
+    )
+
+
+def state_table(states: Sequence[Row]) -> Table:
+    """The eight-state table: masses in %, with the names of the states."""
+    table = _table("states (P, O, J): mass in %, of the instances with all three outcomes")
+    for name in ("State", "Meaning"):
+        table.add_column(name)
+    groups = grouped(states, ("model", "control", "cue"))
+    for (_, _, cue), rows in groups.items():
+        excluded = f", {rows[0]['n_excluded']} null" if rows[0]["n_excluded"] else ""
+        table.add_column(
+            f"{judge_name(rows[0])}\n{cue}\nn = {rows[0]['n_instances']}{excluded}", justify="right"
+        )
+    for state, name in STATE_NAMES.items():
+        cells = (next(row for row in rows if row["state"] == state)["mass"] for rows in groups.values())
+        table.add_row(state, name, *map(percent, cells))
+    return table
+
+
+def rate_table(rates: Sequence[Row], accuracy: Sequence[Row]) -> Table:
+    """Masses and rates of each judge and cue."""
+    table = _table("rates: masses in %, differences in points with 95% bootstrap intervals over items")
+    heads = ("Judge", "Cue", "Reliable", "Potemkin", "Cond. Potemkin", "Protocol gap", "Cue dependence", "Youden's J", "Voice changes", "Order kept")  # fmt: skip
+    for name in heads:
+        table.add_column(name, justify="left" if name in ("Judge", "Cue") else "right")
+    native = {
+        tuple(row[name] for name in ("model", "control", "cue")): row
+        for row in accuracy
+        if row["probe"] == "pointwise" and row["split"] == "all"
+    }
+    for row in rates:
+        habits = native.get((row["model"], row["control"], row["cue"]), {})
+        youden = habits.get("youden_j")
+        table.add_row(
+            judge_name(row),
+            row["cue"],
+            percent(row["reliable_mass"]),
+            percent(row["potemkin_mass"]),
+            f"{percent(row['conditional_potemkin'])} of {row['n_both_probes'] or 0}",
+            points(row["protocol_gap"], row["gap_low"], row["gap_high"]),
+            points(row["cue_dependence"], row["cue_low"], row["cue_high"]),
+            ABSENT if youden is None else f"{youden:+.2f}",
+            percent(habits.get("voice_changes")),
+            percent(habits.get("order_consistency")),
+        )
+    return table
+
+
+def diagnosis_lines(accuracy: Sequence[Row], states: Sequence[Row], rates: Sequence[Row]) -> Iterable[Text]:
+    """One line per judge and cue; the numbers behind it are on the page."""
+    yield Text("\nwhat the judge fails at", style="bold")
+    for found in findings(accuracy, states, rates):
+        name = judge_name({"model": found.model, "control": found.control})
+        yield Text(f"{name}, cue {found.cue}: ").append(found.headline)
+    yield from (Text(line) for line in leaks(accuracy))
+
+
+def _benchmark(rows: Sequence[Row]) -> str:
+    return ", ".join(dict.fromkeys(printable(row["benchmark"]) for row in rows))
+
+
+def _table(title: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, title=Text(title, style="bold"))
+    table.title_justify = "left"
+    return table

@@ -1,0 +1,108 @@
+"""The schema of `conf/judge_audit.yaml`, and what a configuration must agree on before anything starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
+
+from operators.audit.controls import BLIND, BLUFFS, CONTROLS
+from operators.audit.presentation import PROBES, Design, cues_of, n_clips
+from operators.benchmarks.emotions import EmotionAudit
+from operators.lalms.cascade import Cascade
+from operators.lalms.cascade_judge import CascadeJudge
+from pipelines.config import Cluster, ConfigError, StoreConfig, build, unknown_key
+
+
+@dataclass
+class JudgeAudit:
+    """`python -m pipelines.judge_audit`."""
+
+    model: Any = MISSING
+    benchmark: Any = MISSING
+    probes: list[str] = field(default_factory=lambda: list(PROBES))
+    cues: list[str] | None = None  # null: all that make sense for the benchmark
+    controls: list[str] = field(default_factory=lambda: list(BLUFFS))
+    counterbalance: bool = False  # ask every call in both orders
+    attempts: int = 5  # replies asked for until one can be read
+    seed: int = 0  # of the presentation orders
+    n_resamples: int = 10_000  # of the paired bootstrap
+    cluster: Cluster = field(default_factory=Cluster)
+    store: StoreConfig = field(default_factory=StoreConfig)
+    max_failure_rate: float = (
+        0.5  # of calls, without a reply or without a readable one; past it the run exits with status 1
+    )
+    out: str | None = None  # folder for the tables of this run; null: runs/<time>-<benchmark>-<model>
+    dry_run: bool = False  # print the plan and stop: no Ray, no weights
+
+
+ConfigStore.instance().store(name="judge_audit_schema", node=JudgeAudit)
+
+
+class AuditPlan(NamedTuple):
+    """What a run asks: which judge, about which items, in which designs. `bluffs`: controls that are no judge at all."""
+
+    items: pa.Table
+    judge: Any
+    designs: list[Design]
+    bluffs: list[str]
+
+
+def read_plan(settings: JudgeAudit) -> AuditPlan:
+    """The plan that a configuration stands for. Raises ConfigError, or TableError, for one that cannot run."""
+    benchmark, model = build(settings.benchmark, "benchmark"), build(settings.model, "model")
+    if not isinstance(benchmark, EmotionAudit):
+        raise ConfigError(
+            f"benchmark {type(benchmark).__name__} holds no counterfactual items; choose benchmark=single_turn_emotions, "
+            "positional_emotion or emotional_conversations"
+        )
+    for key, least in (("attempts", 1), ("n_resamples", 1)):
+        if getattr(settings, key) < least:
+            raise ConfigError(f"config key {key}: at least {least}, not {getattr(settings, key)}")
+    probes = _chosen("probes", settings.probes, PROBES)
+    cues = _chosen("cues", settings.cues or cues_of(benchmark.kind), cues_of(benchmark.kind), benchmark.kind)
+    controls = _chosen("controls", settings.controls, CONTROLS) if settings.controls else ()
+    if "staging" in probes and "perception" not in probes:
+        raise ConfigError(
+            "config key probes: staging tells the judge what it heard, so it needs perception too"
+        )
+    plain = Design(probes, cues, settings.seed, settings.counterbalance)
+    blind = [plain._replace(control=name) for name in controls if name in BLIND]
+    # Whose texts are all there is to a cascade, it can judge as well; the other models speak for themselves.
+    judge = CascadeJudge(model) if isinstance(model, Cascade) else model
+    items = benchmark.load()
+    check_clips(judge, items, plain)
+    return AuditPlan(items, judge, [plain, *blind], [name for name in controls if name in BLUFFS])
+
+
+def _chosen(key: str, given: Any, allowed: tuple[str, ...], kind: str | None = None) -> tuple[str, ...]:
+    """The chosen names in the usual order. Raises ConfigError for none, or for one that there is not."""
+    wrong = [name for name in given if name not in allowed]
+    if wrong:
+        of_kind = f"{kind} has no such cue; " if kind else ""
+        raise ConfigError(of_kind + unknown_key(f"{key}.{wrong[0]}", list(allowed)))
+    if not given:
+        raise ConfigError(f"config key {key}: choose at least one of {', '.join(allowed)}")
+    return tuple(name for name in allowed if name in given)
+
+
+def check_clips(judge: Any, items: pa.Table, design: Design) -> None:
+    """Refuse, before anything starts, a judge that cannot take all clips of a call. Raises ConfigError."""
+    most = getattr(judge, "max_clips", None)
+    if most is None:
+        return
+    needs = [
+        (n_clips(item, probe), item["item_id"])
+        for item in items.to_pylist()
+        if item["item_error"] is None
+        for probe in design.probes
+    ]
+    if over := [need for need in needs if need[0] > most]:
+        need, name = max(over)
+        raise ConfigError(
+            f"{type(judge).__name__} takes at most {most} clips, and {len(over)} kinds of call need more "
+            f"(item {name!r}: {need}); choose another model, fewer probes or shorter conversations"
+        )
