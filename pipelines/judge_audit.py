@@ -20,6 +20,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from operators.audio import ProbeAudio
+from operators.audit.controls import BLUFFS
 from operators.audit.outcomes import INSTANCE, VERDICT, instances
 from operators.audit.presentation import CALL, planned_calls
 from operators.audit.recorded import read_verdicts
@@ -123,7 +124,7 @@ def store_line(journal: Journal) -> str:
 def stop_if_failing(limit: float, journal: Journal, verdicts: pa.Table) -> None:
     """Exit with status 1 where generation failed on too many calls, or too many verdicts could not be read."""
     failing: Sequence[str] = journal.failing(limit)
-    asked = verdicts.filter(pc.not_equal(verdicts["control"], verdicts["model"]))
+    asked = verdicts.filter(pc.invert(pc.is_in(verdicts["control"], pa.array(BLUFFS))))
     null = asked["pred"].null_count
     if not asked.num_rows:
         failing.append("no item could be asked")

@@ -25,6 +25,7 @@ from operators.audit.tables import GROUP
 from operators.statistics import wilson_interval
 
 RELIABLE = 0.8
+WIDE = 0.3  # an interval of native accuracy as wide as this, some 40 judgments, leaves the diagnosis open
 Row = Mapping[str, Any]
 
 NAMES = {
@@ -79,7 +80,7 @@ def findings(accuracy: Sequence[Row], states: Sequence[Row], rates: Sequence[Row
         }
         masses = {row["state"]: row for row in states if all(row[n] == v for n, v in here.items())}
         diagnosis = diagnose({probe: row for (probe, split), row in probes.items() if split == "all"}, masses)
-        headline = f"{NAMES[diagnosis].capitalize()}. {_MEANING[diagnosis]}"
+        headline = f"{_title(diagnosis)}. {_MEANING[diagnosis]}{_caution(probes.get(('pointwise', 'all')), diagnosis)}"
         details = [*_numbers(probes, rate, masses, diagnosis), *_habits(probes), *_gaps(rate), *_lost(probes)]
         found.append(Finding(rate["model"], rate["control"], rate["cue"], diagnosis, headline, details))
     return found
@@ -108,6 +109,21 @@ def _above_chance(row: Row) -> bool | None:
     if row["probe"] == "perception":
         return row["contrast_low"] > 0.5
     return row["wilson_low"] > row["chance"]
+
+
+def _title(diagnosis: str) -> str:
+    name = NAMES[diagnosis]
+    return name[:1].upper() + name[1:]
+
+
+def _caution(row: Row | None, diagnosis: str) -> str:
+    """With few cases, a judge that looks like a guesser may be a good one, and the reader should know."""
+    if diagnosis in ("reliable", "unknown") or row is None or row["wilson_high"] - row["wilson_low"] < WIDE:
+        return ""
+    return (
+        f" But {row['n_scored']} judgments are few: its native accuracy may be anything from "
+        f"{_percent(row['wilson_low'])} to {_percent(row['wilson_high'])}; ask about more items before you decide."
+    )
 
 
 def leaks(accuracy: Sequence[Row]) -> list[str]:

@@ -223,7 +223,8 @@ def _presented(
     for place, branch in _contexts(row):
         told = iter(heard or ())
         for number, turn in enumerate(item["branches"][branch], 1):
-            emotion = next(told) if heard and turn["speaker"] == USER else turn["emotion"]
+            hears = row["probe"] == "staging" and turn["speaker"] == USER
+            emotion = next(told) if hears else turn["emotion"]
             # What is heard, or read in the text-only control, is not told its emotion.
             parts.append(
                 {

@@ -29,7 +29,7 @@ def show(tables: Mapping[str, pa.Table], file: TextIO | None = None) -> None:
     if not console.is_terminal:
         console.width = max(console.width, MIN_WIDTH + 20)
     accuracy, states, rates = (tables[name].to_pylist() for name in ("accuracy", "states", "rates"))
-    for block in (accuracy_table(accuracy), state_table(states), rate_table(rates, accuracy)):
+    for block in (accuracy_table(accuracy), state_table(states), state_names(), rate_table(rates, accuracy)):
         console.print(block)
     for line in diagnosis_lines(accuracy, states, rates):
         console.print(line)
@@ -48,10 +48,10 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def points(value: float | None, low: float | None, high: float | None) -> str:
-    """A difference of accuracies with its interval, in points: "+25.7 [20.1, 31.2]"."""
+    """A difference of accuracies, in points, and its interval on a second line."""
     if value is None:
         return ABSENT
-    return f"{100 * value:+.1f}" + ("" if low is None else f" [{100 * low:.1f}, {100 * high:.1f}]")
+    return f"{100 * value:+.1f}" + ("" if low is None else f"\n{100 * low:.1f} to {100 * high:.1f}")
 
 
 def accuracy_table(accuracy: Sequence[Row]) -> Table:
@@ -84,26 +84,31 @@ def _accuracy_cell(row: Row | None) -> Text:
 
 
 def state_table(states: Sequence[Row]) -> Table:
-    """The eight-state table: masses in %, with the names of the states."""
-    table = _table("states (P, O, J): mass in %, of the instances with all three outcomes")
-    for name in ("State", "Meaning"):
-        table.add_column(name)
-    groups = grouped(states, ("model", "control", "cue"))
-    for (_, _, cue), rows in groups.items():
-        excluded = f", {rows[0]['n_excluded']} null" if rows[0]["n_excluded"] else ""
-        table.add_column(
-            f"{judge_name(rows[0])}\n{cue}\nn = {rows[0]['n_instances']}{excluded}", justify="right"
+    """The states of section 3.3 by their codes: masses in %; `state_names` says what they mean."""
+    table = _table("states (P, O, J): mass in % of the n cases with all three outcomes")
+    for name in ("Judge", "Cue", "n", *STATE_NAMES):
+        table.add_column(name, justify="left" if name in ("Judge", "Cue") else "right")
+    for (_, _, cue), rows in grouped(states, ("model", "control", "cue")).items():
+        excluded = f"\n{rows[0]['n_excluded']} null" if rows[0]["n_excluded"] else ""
+        masses = {row["state"]: percent(row["mass"]) for row in rows}
+        table.add_row(
+            judge_name(rows[0]), cue, f"{rows[0]['n_instances']}{excluded}", *map(masses.get, STATE_NAMES)
         )
-    for state, name in STATE_NAMES.items():
-        cells = (next(row for row in rows if row["state"] == state)["mass"] for rows in groups.values())
-        table.add_row(state, name, *map(percent, cells))
     return table
+
+
+def state_names() -> Text:
+    """What the codes mean, one line each."""
+    return Text("\n".join(f"{state} {name}" for state, name in STATE_NAMES.items()), style="dim")
 
 
 def rate_table(rates: Sequence[Row], accuracy: Sequence[Row]) -> Table:
     """Masses and rates of each judge and cue."""
     table = _table("rates: masses in %, differences in points with 95% bootstrap intervals over items")
-    heads = ("Judge", "Cue", "Reliable", "Potemkin", "Cond. Potemkin", "Protocol gap", "Cue dependence", "Youden's J", "Voice changes", "Order kept")  # fmt: skip
+    heads = (
+        "Judge", "Cue", "Reliable", "Potemkin", "Cond.\nPotemkin", "Protocol\ngap", "Cue de-\npendence", "Youden's\nJ",
+        "Voice\nchanges", "Order\nkept",
+    )  # fmt: skip
     for name in heads:
         table.add_column(name, justify="left" if name in ("Judge", "Cue") else "right")
     native = {
@@ -119,7 +124,7 @@ def rate_table(rates: Sequence[Row], accuracy: Sequence[Row]) -> Table:
             row["cue"],
             percent(row["reliable_mass"]),
             percent(row["potemkin_mass"]),
-            f"{percent(row['conditional_potemkin'])} of {row['n_both_probes'] or 0}",
+            f"{percent(row['conditional_potemkin'])}\nof {row['n_both_probes'] or 0}",
             points(row["protocol_gap"], row["gap_low"], row["gap_high"]),
             points(row["cue_dependence"], row["cue_low"], row["cue_high"]),
             ABSENT if youden is None else f"{youden:+.2f}",
@@ -130,11 +135,14 @@ def rate_table(rates: Sequence[Row], accuracy: Sequence[Row]) -> Table:
 
 
 def diagnosis_lines(accuracy: Sequence[Row], states: Sequence[Row], rates: Sequence[Row]) -> Iterable[Text]:
-    """One line per judge and cue; the numbers behind it are on the page."""
-    yield Text("\nwhat the judge fails at", style="bold")
+    """One paragraph per judge and diagnosis; the numbers behind it are on the page. Controls are no judges to diagnose."""
+    yield Text("what the judge fails at", style="bold")
+    said: dict[tuple[str, str], list[str]] = {}
     for found in findings(accuracy, states, rates):
-        name = judge_name({"model": found.model, "control": found.control})
-        yield Text(f"{name}, cue {found.cue}: ").append(found.headline)
+        if found.control == "none":
+            said.setdefault((printable(found.model), found.headline), []).append(found.cue)
+    for (name, headline), cues in said.items():
+        yield Text(f"{name}, {'cues' if len(cues) > 1 else 'cue'} {', '.join(cues)}: ").append(headline)
     yield from (Text(line) for line in leaks(accuracy))
 
 
