@@ -120,14 +120,14 @@ def to_markdown(summary: pa.Table) -> str:
     return "\n\n".join(parts or [NOTHING]) + "\n"
 
 
-def printable(text: str | None, encoding: str = "utf-8") -> str:
+def printable(text: str | None, encoding: str = "utf-8", limit: int = MAX_NAME) -> str:
     r"""`text` on one line and within `encoding`; a control character is spelled out, as in `\x1b`."""
     if text is None:
         return ABSENT
     safe = "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
     )
-    safe = safe if len(safe) <= MAX_NAME else safe[: MAX_NAME - 3] + "..."
+    safe = safe if len(safe) <= limit else safe[: limit - 3] + "..."
     return safe.encode(encoding, errors="backslashreplace").decode(encoding)
 
 
@@ -267,7 +267,7 @@ def _row(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def markdown_cell(text: str | None) -> str:
+def markdown_cell(text: str | None, limit: int = MAX_NAME) -> str:
     """Untrusted text for a table cell, with all that Markdown or HTML would take for markup escaped."""
-    safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    safe = printable(text, limit=limit).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return "".join(f"\\{char}" if char in "\\`*_{}[]()#|!~$" else char for char in safe)
