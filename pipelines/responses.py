@@ -32,9 +32,10 @@ def join_items(items: pa.Table, responses: pa.Table) -> pa.Table:
     rows = np.array([places[name] for name in responses["item_id"].to_pylist()], dtype=np.int64)
     joined = with_columns(items.take(rows), {name: responses[name] for name in responses.column_names})
     error = pc.coalesce(joined["item_error"], joined["response_error"])
-    return with_columns(joined, {"gold_answer": _gold_answers(joined), "row_error": error})
+    return with_columns(joined, {"gold_answer": gold_answers(joined), "row_error": error})
 
 
-def _gold_answers(rows: pa.Table) -> pa.Array:
+def gold_answers(rows: pa.Table) -> pa.Array:
+    """The text of each row's right choice; null where there is none."""
     pairs = zip(rows["choices"].to_pylist(), rows["gold_index"].to_pylist(), strict=True)
     return pa.array([None if gold is None else choices[gold] for choices, gold in pairs], pa.string())

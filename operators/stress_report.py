@@ -1,0 +1,87 @@
+"""The table of a stress test as a person reads it: what each manipulation changed, and whether it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+import pyarrow as pa
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from operators.leaderboard import ABSENT, MIN_WIDTH, printable
+from operators.stress import ABOUT, ALL, OUTCOMES, rises, sentences
+
+_HEADS = [*(outcome[:2].upper() for outcome in OUTCOMES[:6]), "ARIA", "Acc"]
+_FEW_ITEMS = 20
+_KEY = (
+    "Change of the mean over all chains; + and - where its 95% interval (bootstrap over items, below ARIA) lies above or "
+    "below zero.\nIntervals are of one comparison each, not widened for their number."
+)
+
+
+def show(changes: pa.Table, file: TextIO | None = None) -> None:
+    """Print the changes over all chains, those of ARIA by model, and one sentence per manipulation."""
+    console = Console(file=file, highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, MIN_WIDTH + 20)
+    rows = changes.to_pylist()
+    console.print(_by_outcome(rows))
+    console.print(Text(_KEY + _few(rows), style="dim"))
+    if len({row["model"] for row in rows}) > 1:
+        console.print(_by_model(rows))
+    for line in sentences(changes):
+        console.print(Text(f"- {printable(line, limit=1000)}", style="bold" if " PAYS: " in line else ""))
+
+
+def _by_outcome(rows: list[dict[str, Any]]) -> Table:
+    table = _table("Manipulation", [*_HEADS, "chains\nlost"])
+    for name, members in _grouped(rows, "manipulation").items():
+        overall = {row["outcome"]: row for row in members if row["model"] == ALL}
+        cells = [_cell(overall[outcome], outcome == "aria") for outcome in OUTCOMES]
+        aria = overall["aria"]
+        told = Text(f"{name}\n").append(ABOUT[name], style="dim")
+        table.add_row(told, *cells, Text(f"{aria['n_changed']}\n{aria['n_lost']}"))
+    return table
+
+
+def _by_model(rows: list[dict[str, Any]]) -> Table:
+    models = list(dict.fromkeys(row["model"] for row in rows if row["model"] != ALL))
+    table = _table("ARIA by model", [printable(model) for model in models])
+    for name, members in _grouped(rows, "manipulation").items():
+        found = {row["model"]: row for row in members if row["outcome"] == "aria"}
+        table.add_row(Text(name), *(_cell(found[model], True) for model in models))
+    return table
+
+
+def _cell(row: dict[str, Any], with_interval: bool) -> Text:
+    if row["difference"] is None:
+        return Text(ABSENT)
+    falls = row["high"] is not None and row["high"] < 0
+    mark = "+" if rises(row) else "-" if falls else " "
+    text = Text(f"{row['difference']:+.3f}{mark}", style="bold red" if rises(row) else "")
+    if with_interval and row["low"] is not None:
+        text.append(f"\n{row['low']:+.3f} {row['high']:+.3f}", style="dim")
+    return text
+
+
+def _few(rows: list[dict[str, Any]]) -> str:
+    items = max(row["n_clusters"] for row in rows)
+    return f"\nOnly {items} items: the intervals are rough." if items < _FEW_ITEMS else ""
+
+
+def _grouped(rows: Iterable[dict[str, Any]], key: str) -> dict[str, list[dict[str, Any]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row[key], []).append(row)
+    return groups
+
+
+def _table(first: str, heads: Iterable[str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(first, overflow="fold")
+    for head in heads:
+        table.add_column(Text(head), justify="right", no_wrap=True)
+    return table

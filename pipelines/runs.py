@@ -1,0 +1,59 @@
+"""Reading back what a run left: its folder by name, or the newest one, its rows and its record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from operators.schema import result_schema
+from operators.tables import TableError
+
+RESULTS = "results.parquet"
+
+
+def find_run(folder: str | None, file: str = RESULTS) -> Path:
+    """The folder of a run that holds `file`: the one given, or the newest in runs/. Raises TableError."""
+    if folder is None:
+        found = sorted(Path("runs").glob(f"*/{file}"), key=lambda path: path.stat().st_mtime)
+        if not found:
+            raise TableError(
+                f"runs/ holds no run with {file}: run python -m pipelines.aria_eval, or set run=FOLDER"
+            )
+        return found[-1].parent
+    place = Path(folder)
+    if not place.is_dir():
+        raise TableError(
+            f"{folder}: there is no such folder (looked from {Path.cwd()}); run= names a run's folder"
+        )
+    if not (place / file).is_file():
+        raise TableError(f"{folder} holds no {file}: it is not the folder of a finished run")
+    return place
+
+
+def read_results(folder: Path) -> pa.Table:
+    """The rows of a run in the result schema. Raises TableError for a damaged file or one of another make."""
+    path = folder / RESULTS
+    try:
+        table, schema = pq.ParquetFile(path).read(), result_schema()
+        missing = [name for name in schema.names if name not in table.column_names]
+        if missing:
+            raise TableError(f"{path} lacks the columns {', '.join(missing)}: score the run again")
+        return table.select(schema.names).cast(schema)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise TableError(f"{path} cannot be read: {error}") from None
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """run.json of a run, or {} where it is gone. It says what was run and is never executed."""
+    path = folder / "run.json"
+    if not path.is_file():
+        return {}
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise TableError(f"{path} is no whole JSON file: {error}") from None
+    return record if isinstance(record, dict) else {}
