@@ -101,6 +101,23 @@ def number_of(cell: Any, part: str) -> int:
     return int(digits)
 
 
+def real_of(cell: Any, part: str) -> float:
+    """A cell as a finite number, also when it is text, in percent where it ends in a percent sign; NaN for an empty one.
+
+    Raises RowError bad_<part>.
+    """
+    text = text_of(cell, part).strip() if not isinstance(cell, float) else repr(cell)
+    if is_null(cell) or not text:
+        return math.nan
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise RowError(f"bad_{part}: a number is expected, not {short(cell)}")
+    return value
+
+
 def short(cell: Any) -> str:
     """A cell for an error message, on one line and not too long, however deep or long it is."""
     text = _SHORT.repr(cell)

@@ -6,6 +6,11 @@ ANOVA, Kendall's W, ICC(2,1), Pearson correlations). All are pure functions of n
 is refused with a ValueError, since leaving observations out is a decision of the caller. Where a statistic
 does not exist (no observations, no variance) the result is NaN, without a warning, so that one empty group
 does not end a report.
+
+Ours are those that no library we may depend on gives: Wald's interval with the paper's z; Wilson's for means of shares,
+which are no counts (scipy and statsmodels have that of counts: the tests compare); Kendall's W; ICC(2,1) and its
+interval (pingouin has them, under the GPL, and rounds: the tests compare); the variance shares of a table, which are
+resampled thousands of times (statsmodels tests and confirms them, one table at a time). The bootstrap is scipy's.
 """
 
 from __future__ import annotations
@@ -154,6 +159,29 @@ def icc_2_1(scores: ArrayLike) -> float:
     return _ratio(msr - mse, msr + (k - 1) * mse + k * (msc - mse) / n)
 
 
+def icc_interval(scores: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """Interval of `icc_2_1` from the F distribution (McGraw and Wong, 1996, Table 7, case 2A), not clipped at -1.
+
+    (nan, nan) where the ICC is, or where nothing but items varies and F has no finite value.
+    """
+    from scipy.stats import f
+
+    scores = _matrix(scores, "scores [items, raters]")
+    n, k = scores.shape
+    rows, columns, error = _sums_of_squares(scores)
+    msr, msc, mse = rows / (n - 1), columns / (k - 1), error / ((n - 1) * (k - 1))
+    if mse <= 1e-12 * (msr + msc):
+        return math.nan, math.nan
+    icc = icc_2_1(scores)
+    a, b = k * icc / (n * (1 - icc)), 1 + k * icc * (n - 1) / (n * (1 - icc))
+    free = (a * msc + b * mse) ** 2 / ((a * msc) ** 2 / (k - 1) + (b * mse) ** 2 / ((n - 1) * (k - 1)))
+    lower, upper = (f.ppf((1 + level) / 2, *pair) for pair in ((n - 1, free), (free, n - 1)))
+    rest = k * msc + (k * n - k - n) * mse
+    low = n * (msr - lower * mse) / (lower * rest + n * msr)
+    high = n * (upper * msr - mse) / (rest + n * upper * msr)
+    return float(low), float(high)
+
+
 def eta_squared(table: ArrayLike) -> VarianceShares:
     """Two-way ANOVA without replication: the shares of variance due to model, to dataset, and to neither.
 
@@ -166,11 +194,8 @@ def eta_squared(table: ArrayLike) -> VarianceShares:
 def pearson_matrix(columns: ArrayLike) -> np.ndarray:
     """Pearson correlations [k, k] between the columns of [observations, k]; NaN against a constant column."""
     columns = _matrix(columns, "columns [observations, variables]")
-    centred = columns - columns.mean(axis=0)
-    # What is left of a constant column after centring is rounding error, not variance.
-    centred[:, np.ptp(columns, axis=0) == 0] = np.nan
-    scaled = centred / np.sqrt((centred**2).sum(axis=0))
-    return np.clip(scaled.T @ scaled, -1.0, 1.0)
+    # What would be left of a constant column after centring is rounding error, not variance.
+    return np.corrcoef(np.where(np.ptp(columns, axis=0) == 0, np.nan, columns), rowvar=False)
 
 
 def _sums_of_squares(table: np.ndarray) -> tuple[float, float, float]:

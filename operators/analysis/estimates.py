@@ -1,0 +1,97 @@
+"""One form for every estimate of an analysis: a value, its interval and how that was made, and what it rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+# `n` counts `unit`s; `n_clusters` the independent ones among them (items, where several chains are about one); `note`
+# says what a reader must know before believing the line.
+ESTIMATES = pa.schema(
+    [(name, pa.string()) for name in ("analysis", "measure", "versus", "statistic")]
+    + [(name, pa.float64()) for name in ("estimate", "low", "high", "p")]
+    + [("n", pa.int64()), ("unit", pa.string()), ("n_clusters", pa.int64())]
+    + [("method", pa.string()), ("note", pa.string())]
+)
+LEVEL = 0.95
+FEW = 20
+Line = dict[str, Any]
+
+
+def estimate(
+    analysis: str,
+    measure: str,
+    statistic: str,
+    value: float,
+    *,
+    n: int,
+    unit: str,
+    method: str,
+    interval: tuple[float, float] = (math.nan, math.nan),
+    p: float = math.nan,
+    versus: str | None = None,
+    n_clusters: int | None = None,
+    notes: Iterable[str] = (),
+) -> Line:
+    """One line of ESTIMATES. A value that does not exist is null; few independent units are said in the note."""
+    clusters = n if n_clusters is None else n_clusters
+    about = unit if n_clusters is None else "items"
+    told = [*notes, *([f"few {about} ({clusters}): the interval is rough"] if clusters < FEW else [])]
+    numbers = {"estimate": value, "low": interval[0], "high": interval[1], "p": p}
+    return {
+        "analysis": analysis,
+        "measure": measure,
+        "versus": versus,
+        "statistic": statistic,
+        **{name: float(number) if math.isfinite(number) else None for name, number in numbers.items()},
+        "n": int(n),
+        "unit": unit,
+        "n_clusters": int(clusters),
+        "method": method,
+        "note": "; ".join(told) or None,
+    }
+
+
+def as_table(lines: Sequence[Line]) -> pa.Table:
+    """Lines as one table in the schema ESTIMATES."""
+    return pa.Table.from_pylist(list(lines), schema=ESTIMATES)
+
+
+def percentile_interval(drawn: ArrayLike) -> tuple[float, float]:
+    """The middle 95% of what a statistic was over resamples; (nan, nan) where a tenth of them has no value."""
+    values = np.asarray(drawn, dtype=np.float64)
+    finite = values[np.isfinite(values)]
+    if len(values) == 0 or len(finite) < 0.9 * len(values):
+        return math.nan, math.nan
+    low, high = np.quantile(finite, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def two_sided(drawn: ArrayLike) -> float:
+    """Twice the smaller share of resamples on one side of zero, as `statistics.paired_bootstrap` counts it."""
+    values = np.asarray(drawn, dtype=np.float64)
+    values = values[np.isfinite(values)]
+    tail = min(np.count_nonzero(values <= 0), np.count_nonzero(values >= 0))
+    return min(1.0, 2 * (tail + 1) / (len(values) + 1))
+
+
+def resample(
+    statistic: Callable[[np.ndarray], float], clusters: Sequence[np.ndarray], n_resamples: int, seed: int
+) -> np.ndarray:
+    """`statistic(rows)` [n_resamples] for rows of clusters drawn with replacement; `clusters`: the rows of each."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(len(clusters), size=(n_resamples, len(clusters)))
+    return np.array([statistic(np.concatenate([clusters[one] for one in draw])) for draw in drawn])
+
+
+def rows_by_label(labels: Sequence[Any]) -> list[np.ndarray]:
+    """The rows that carry each label, labels by first appearance."""
+    found: dict[Any, list[int]] = {}
+    for row, label in enumerate(labels):
+        found.setdefault(label, []).append(row)
+    return [np.array(rows, dtype=np.int64) for rows in found.values()]

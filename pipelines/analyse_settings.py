@@ -1,0 +1,100 @@
+"""The schema of `conf/analyse.yaml`, and which rows or means it names."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from hydra.core.config_store import ConfigStore
+
+from operators.aggregate import finish_rows
+from operators.schema import METRICS
+from operators.tables import TableError
+from pipelines.config import ConfigError
+from pipelines.runs import find_run, read_record, read_results
+
+KEY = ("model", "benchmark", "item_id", "trial")
+
+
+@dataclass
+class Analyse:
+    """`python -m pipelines.analyse`."""
+
+    run: Any = None  # folder of a finished run, or a list of them; null: the newest in runs/
+    table: str | None = None  # instead of runs: a summary in the shape of the paper's Table 1
+    published: bool = False  # instead of runs: the paper's own tables, and which of its figures come out
+    judges: str | None = None  # table: model, judge, score (benchmark); or one column per judge
+    ratings: str | None = None  # table: item_id, model, rater, group, rating
+    ablation: str | None = None  # table: metric, backbone, model, benchmark, mean
+    stress: str | None = None  # folder of a stress test, for the manipulations of Table 13
+    mixed: bool = False  # allow runs that were scored by different scorers
+    n_resamples: int = 2000  # of every bootstrap
+    seed: int = 0
+    out: str | None = None  # folder for tables and figures; null: runs/<time>-analysis
+
+
+ConfigStore.instance().store(name="analyse_schema", node=Analyse)
+
+
+def check(settings: Analyse) -> None:
+    """Raises ConfigError for what cannot be asked together."""
+    sources = [name for name in ("run", "table") if getattr(settings, name) is not None]
+    sources += ["published"] if settings.published else []
+    if len(sources) > 1:
+        raise ConfigError(f"config keys {' and '.join(sources)}: give one source of scores")
+    if settings.ratings and (settings.table or settings.published):
+        raise ConfigError("config key ratings: ratings are of chains, so the scores must come from a run")
+    needed = {"matplotlib": "analysis", "statsmodels": "analysis"}
+    needed |= {"krippendorff": "agreement"} if settings.ratings else {}
+    for package, extra in needed.items():
+        if importlib.util.find_spec(package) is None:
+            raise ConfigError(f"the analysis needs the package {package}: pip install -e '.[{extra}]'")
+    if settings.n_resamples < 100:
+        raise ConfigError(f"config key n_resamples: at least 100, not {settings.n_resamples}")
+
+
+def run_folders(settings: Analyse) -> list[Path]:
+    """The folders of the runs asked for, all scored alike unless `mixed`."""
+    asked = settings.run if isinstance(settings.run, list) else [settings.run]
+    if not asked or not all(name is None or isinstance(name, str) for name in asked):
+        raise ConfigError("config key run: a folder, or a list of folders")
+    folders = [find_run(name) for name in asked]
+    if not settings.mixed:
+        _refuse_other_scorers(folders)
+    return folders
+
+
+def _refuse_other_scorers(folders: Sequence[Path]) -> None:
+    """Means by different scorers are on different scales: they say nothing about models or benchmarks."""
+    records = {str(folder): read_record(folder).get("fingerprints", {}) for folder in folders}
+    for metric in (name[:2] for name in METRICS):
+        found = {name: record[metric] for name, record in records.items() if metric in record}
+        if len(set(found.values())) > 1:
+            one, other = next((a, b) for a in found for b in found if found[a] != found[b])
+            raise ConfigError(
+                f"{one} and {other} were scored by different {metric} scorers ({found[one]}, {found[other]}): score "
+                f"them alike, or say mixed=true"
+            )
+
+
+def rows_of_runs(folders: Sequence[Path]) -> pa.Table:
+    """The rows of all runs. A row that two runs share (a yardstick) counts once; two that differ are refused."""
+    table = pa.concat_tables([finish_rows(read_results(folder)) for folder in folders])
+    seen: dict[tuple, dict[str, Any]] = {}
+    kept = []
+    columns = [*KEY, "response", *METRICS]
+    for place, row in enumerate(table.select(columns).to_pylist()):
+        key = tuple(row[name] for name in KEY)
+        if key not in seen:
+            seen[key] = row
+            kept.append(place)
+        elif row != seen[key]:
+            names = ", ".join(map(repr, key))
+            raise TableError(
+                f"two runs hold different rows under one name ({names}): rename the model in one of them"
+            )
+    return table.take(kept)

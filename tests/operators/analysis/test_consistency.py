@@ -1,0 +1,80 @@
+"""Variance shares, W and ICC with intervals and p; second sources: statsmodels and pingouin."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from operators.analysis.cells import cells_of_rows
+from operators.analysis.consistency import OVER_ITEMS, OVER_MODELS, anova, consistency
+from operators.analysis.published import table_1
+from operators.statistics import eta_squared, icc_2_1, icc_interval
+from tests.operators.analysis.made import scored_rows
+
+
+def by_statistic(lines, measure="aria"):
+    return {line["statistic"]: line for line in lines if line["measure"] == measure}
+
+
+def test_an_effect_of_models_alone_is_found_with_certainty():
+    rows = [(m, b, f"{b}{n}", level + n / 100) for m, level in zip("ABC", (0.1, 0.4, 0.7), strict=True)
+            for b in "xy" for n in range(5)]  # fmt: skip
+    found = by_statistic(consistency(cells_of_rows(scored_rows(rows)), 200, 0))
+    model = found["eta_squared_model"]
+    assert model["estimate"] == pytest.approx(1) and model["method"] == OVER_ITEMS and model["n"] == 3
+    assert 0.99 < model["low"] <= model["high"] <= 1
+    assert found["kendalls_w"]["estimate"] == pytest.approx(1) and found["icc_2_1"][
+        "estimate"
+    ] == pytest.approx(1)
+    assert "few models (3)" in model["note"]
+
+
+def test_means_alone_are_drawn_by_models():
+    found = by_statistic(consistency(table_1(), 200, 0), "m1_acoustic_grounding")
+    assert found["eta_squared_model"]["estimate"] == pytest.approx(0.676, abs=5e-4)
+    assert found["kendalls_w"]["method"] == OVER_MODELS and "means alone" in found["kendalls_w"]["note"]
+    assert found["kendalls_w"]["low"] < 0.692 < found["kendalls_w"]["high"]
+
+
+def test_one_model_or_one_benchmark_says_nothing():
+    for rows in ([("A", "x", "i", 0.5), ("A", "y", "j", 0.6)], [("A", "x", "i", 0.5), ("B", "x", "i", 0.6)]):
+        assert list(consistency(cells_of_rows(scored_rows(rows)), 100, 0)) == []
+
+
+@pytest.mark.weights
+def test_shares_and_p_are_those_of_statsmodels():
+    import pandas as pd
+    from statsmodels.formula.api import ols
+    from statsmodels.stats.anova import anova_lm
+
+    table = np.random.default_rng(0).random((5, 3))
+    model, dataset = np.indices(table.shape)
+    frame = pd.DataFrame({"s": table.ravel(), "m": model.ravel(), "d": dataset.ravel()})
+    expected = anova_lm(ols("s ~ C(m) + C(d)", frame).fit())
+    shares = expected["sum_sq"] / expected["sum_sq"].sum()
+    assert tuple(eta_squared(table)) == pytest.approx(tuple(shares))
+    assert anova(table)["eta_squared_model"] == pytest.approx(expected["PR(>F)"].iloc[0])
+    assert anova(np.ones((3, 2))) == {}
+
+
+@pytest.mark.weights
+def test_the_interval_of_the_icc_is_that_of_pingouin():
+    import pandas as pd
+    import pingouin
+
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        scores = rng.normal(size=(8, 3)) + np.arange(8)[:, None] * rng.random()
+        item, rater = np.indices(scores.shape)
+        frame = pd.DataFrame({"i": item.ravel(), "r": rater.ravel(), "s": scores.ravel()})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pingouin's own, about a coming change in pandas
+            found = pingouin.intraclass_corr(frame, targets="i", raters="r", ratings="s")
+        expected = found[found["Type"].isin(["ICC(A,1)", "ICC2"])][["CI95"]].iloc[0, 0]
+        assert np.round(icc_interval(scores), 2) == pytest.approx(np.asarray(expected, dtype=float))
+        low, high = icc_interval(scores)
+        assert low < icc_2_1(scores) < high
+
+
+def test_perfect_agreement_has_no_interval():
+    assert np.isnan(icc_interval([[1, 1], [2, 2], [3, 3]])).all()
