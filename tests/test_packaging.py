@@ -18,7 +18,10 @@ def declared():
     extras = project["optional-dependencies"]
     wanted = [
         *project["dependencies"],
-        *(extras[name] for name in ("offline", "word2vec", "s3", "build", "api", "dev")),
+        *(
+            extras[name]
+            for name in ("offline", "analysis", "agreement", "word2vec", "s3", "build", "api", "dev")
+        ),
     ]
     flat = [line for entry in wanted for line in ([entry] if isinstance(entry, str) else entry)]
     return sorted({re.match(r"[\w.-]+", line)[0] for line in flat})
