@@ -1,0 +1,128 @@
+"""`python -m pipelines.stress` on a finished run: toys on a real Ray, and the offline scorers on a few chains."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hydra import compose, initialize_config_dir
+
+from operators.benchmarks.sample import Sample
+from operators.fingerprint import fingerprint
+from operators.schema import METRICS
+from operators.stress import NAMES, ORIGINAL
+from pipelines import stress
+from pipelines.config import CONF, Cluster, ConfigError
+from pipelines.execution import session
+from tests import toys
+from tests.pipelines.cli import ROOT, TOY_PATH, evaluated
+
+CAREFUL = [f"model.path={Sample().yardsticks()['careful']}", "model=recorded", "yardsticks=false"]
+
+
+def stressed(folder, *overrides):
+    """The stress test of the run in `folder`, in this process."""
+    where = [f"run={folder / 'run'}", f"store.root={folder / 'store'}", f"out={folder / 'stress'}"]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        stress.main(compose("stress", overrides=[*where, "n_resamples=200", *overrides]))
+    return pq.read_table(folder / "stress" / "stress.parquet").to_pylist()
+
+
+@pytest.fixture(scope="module")
+def toy_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("toys")
+    with session(Cluster(num_cpus=2)):
+        done = evaluated(folder, TOY_PATH, "scorers=toy", "benchmark.limit=3", *CAREFUL)
+        assert done.returncode == 0, done.stderr
+        yield folder
+
+
+@pytest.mark.weights
+def test_toys_count_words_of_the_reasoning_so_that_only_longer_reasoning_pays(toy_run, capsys):
+    changes = {(r["manipulation"], r["outcome"]): r for r in stressed(toy_run, TOY_PATH, "scorers=toy")}
+    assert {name for name, _ in changes} == set(NAMES)
+    rows = pq.read_table(toy_run / "stress" / "stress_rows.parquet").to_pylist()
+    words = {name: np.mean([len(r["reasoning"].split()) for r in rows if r["manipulation"] == name]) for name in
+             (ORIGINAL, "every_choice", "repeated_word", "all_music", "silence")}  # fmt: skip
+    for name in ("every_choice", "repeated_word", "all_music", "silence"):
+        for outcome in (*METRICS, "aria"):
+            expected = (words[name] - words[ORIGINAL]) / 100
+            assert changes[name, outcome]["difference"] == pytest.approx(expected), (name, outcome)
+    findings = (toy_run / "stress" / "stress_findings.md").read_text()
+    assert (
+        "- every_choice PAYS: ARIA +" in findings
+        and "- all_music does not pay: it raises no metric" in findings
+    )
+    said = capsys.readouterr()
+    assert "Only 3 items" in said.out and "scored by another" not in said.err
+    record = json.loads((toy_run / "stress" / "run.json").read_text())
+    assert record["run"] == str(toy_run / "run") and record["manipulations"] == list(NAMES)
+
+
+@pytest.mark.weights
+def test_a_second_test_finds_all_scores_in_the_store(toy_run, capsys):
+    asked = (TOY_PATH, "scorers=toy", "manipulations=[filler,silence]", "limit=2")
+    first = stressed(toy_run, *asked)
+    capsys.readouterr()
+    assert stressed(toy_run, *asked) == first
+    assert "computed 0 responses and scores" in capsys.readouterr().out
+    assert {(r["manipulation"], r["n"]) for r in first} == {("filler", 2), ("silence", 2)}
+
+
+def test_other_scorers_than_those_of_the_run_are_told(tmp_path):
+    run = {"fingerprints": {"m1": fingerprint(toys.M1()), "m5": fingerprint(toys.M5())}}
+    (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    same = {"m1": toys.M1(), "m2": toys.M2(), "m5": toys.M5()}
+    assert stress.other_scorers(tmp_path, same) == []
+    (told,) = stress.other_scorers(tmp_path, {**same, "m5": toys.M5(scale=50)})
+    assert "was scored by another m5," in told
+
+
+def test_a_mistake_is_named_before_anything_starts(tmp_path):
+    def fails(*overrides):
+        with (
+            initialize_config_dir(str(CONF), version_base="1.3"),
+            pytest.raises((ConfigError, ValueError)) as caught,
+        ):
+            stress.main(compose("stress", overrides=list(overrides)))
+        return str(caught.value)
+
+    assert "unknown config key 'manipulations.fillers', did you mean 'filler'?" in fails(
+        "manipulations=[fillers]"
+    )
+    assert "there is no such folder" in fails(f"run={tmp_path / 'none'}")
+    assert "holds no results.parquet" in fails(f"run={tmp_path}")
+
+
+@pytest.mark.weights
+def test_a_model_that_the_run_lacks_is_named_and_a_dry_run_plans(toy_run):
+    command = [sys.executable, "-m", "pipelines.stress", f"run={toy_run / 'run'}", "dry_run=true"]
+    plan = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    # 3 items, as they are and 13 times rewritten
+    assert (
+        plan.returncode == 0 and plan.stdout.count(" 42 rows") == 7 and "nothing was started" in plan.stdout
+    )
+    wrong = subprocess.run(
+        [*command, "models=[nobody]"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert wrong.returncode == 1 and wrong.stderr.endswith(
+        "error: config key models: the run has no model 'nobody'; it has careful\n"
+    )
+
+
+@pytest.mark.weights
+def test_real_scorers_notice_music_everywhere_and_silence_but_not_repetition(tmp_path):
+    with session(Cluster(num_cpus=2)):
+        assert evaluated(tmp_path, "benchmark.ids=[storm,cricket]", *CAREFUL).returncode == 0
+        asked = "manipulations=[all_music,repeated_word,silence]"
+        changes = {(r["manipulation"], r["outcome"]): r for r in stressed(tmp_path, asked)}
+    assert all(row["n_lost"] == 0 for row in changes.values())
+    assert changes["all_music", METRICS[0]]["difference"] < -0.3
+    assert changes["silence", METRICS[0]]["difference"] < -0.3
+    for metric in METRICS[1:]:
+        assert changes["silence", metric]["difference"] == 0, "only M1 hears"
+    # The finding itself, whatever the size: saying one word over and over looks coherent and entailed.
+    assert changes["repeated_word", METRICS[1]]["difference"] > 0.1
+    assert changes["repeated_word", METRICS[4]]["difference"] > 0.1
