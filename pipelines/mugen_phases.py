@@ -86,13 +86,8 @@ def _presented(
 def generate_trials(
     rows: pa.Table, stage: str, name: str, model: Spec, store: Store, cluster: Cluster, journal: Journal
 ) -> list[dict[str, Any]]:
-    """The fanned-out rows with what the model said; the tally goes into the journal under `stage`."""
-    mine = Journal()
-    said = phases.generate(rows, name, model, store, cluster, mine)
-    journal.stages[stage], journal.wall_seconds[stage] = (
-        mine.stages["generate"],
-        mine.wall_seconds["generate"],
-    )
+    """The fanned-out rows with what the model said."""
+    said = phases.generate(rows, name, model, store, cluster, journal, stage)
     columns = ["model", "response", "finish_reason", "usage", "response_error"]
     shown = rows.drop_columns(["audio_uris", "audio_hashes", "audio_seconds"]).to_pylist()
     return [row | reply for row, reply in zip(shown, said.select(columns).to_pylist(), strict=True)]

@@ -94,19 +94,26 @@ def _tally(done: pa.Table, stage: str, error: pa.ChunkedArray) -> Tally:
 
 
 def generate(
-    rows: pa.Table, name: str, model: Spec, store: Store, cluster: Cluster, journal: Journal
+    rows: pa.Table,
+    name: str,
+    model: Spec,
+    store: Store,
+    cluster: Cluster,
+    journal: Journal,
+    stage: str = "generate",
 ) -> pa.Table:
     """One response of `model` per row (RESPONSE columns): from the store where it is there, else generated.
 
     `rows`: items with CLIPS columns and `trial`; where trials reorder clips or choices, they already are in that order.
+    `stage`: what the journal calls it, where a run generates more than once.
     """
     blocked = pc.coalesce(rows["item_error"], rows["audio_error"]).to_pylist()
-    stage = Stage("generate", model, resources(cluster.generate))
-    with journal.phase("generate"):
-        lookup = Lookup(stage, store.responses(model), rows, blocked, "response_error")
-        find_or_compute([lookup], rows, "generate", carry=("item_id", "benchmark", "trial"))
+    step = Stage(stage, model, resources(cluster.generate))
+    with journal.phase(stage):
+        lookup = Lookup(step, store.responses(model), rows, blocked, "response_error")
+        find_or_compute([lookup], rows, stage, carry=("item_id", "benchmark", "trial"))
     entries, reasons = lookup.results()
-    journal.add("generate", lookup.tally())
+    journal.add(stage, lookup.tally())
     columns = {column: entries[column] for column in ("response", "finish_reason", "usage")}
     whose = {"item_id": rows["item_id"], "model": [name] * rows.num_rows, "trial": rows["trial"]}
     return pa.table({**whose, **columns, "response_error": reasons}, schema=RESPONSE)
