@@ -17,10 +17,11 @@ from operators.backbones.yamnet import Yamnet
 from operators.base import Batch, apply
 from operators.cot import entities_of, parse_slots
 from operators.fingerprint import fingerprint
-from operators.lalms.cascade import Cascade, answer_rows
+from operators.lalms.cascade import Cascade, Chain, answer_rows
 from operators.lalms.decoding_rules import Limits
 from operators.lalms.guided_writing import STOPS, GuidedWriter, left_padded
-from operators.lalms.listening import Listener, entity_name, harmless
+from operators.lalms.listening import Listener, Report, entity_name, harmless
+from operators.lalms.reports import UNHEARD, clip_names, evidence, unheard
 from operators.prompts import Prompt
 from operators.weights import Weights
 from tests.operators.backbones.tiny_lm import save_tiny_qwen2
@@ -260,6 +261,63 @@ def test_several_clips_are_numbered(toy: Any, tmp_path: Path) -> None:
     assert [f"Clip {n}: The tagger" in slots.perception for n in (1, 2, 3, 4)] == [True, True, True, False]
     assert slots.entities == ("dog", "bird vocalization", "speech")
     assert json.loads(done["usage"][0])["audio_seconds"] == 3.0
+
+
+def test_clips_that_are_the_options_are_called_like_them_and_references_are_not_counted() -> None:
+    assert clip_names(["Audio 1", "Audio 2"], 3) == ["Reference", "Audio 1", "Audio 2"]
+    assert clip_names(["Audio 1", "Audio 2"], 4) == ["Reference 1", "Reference 2", "Audio 1", "Audio 2"]
+    assert clip_names(["Audio 1", "Audio 2"], 2) == ["Audio 1", "Audio 2"]
+    assert clip_names(["dog", "cat"], 2) == ["Clip 1", "Clip 2"]
+    assert clip_names(["Audio 1", "Audio 2"], 1) == [""], "texts that happen to read like labels"
+
+
+def test_what_is_told_unheard_has_the_form_of_the_report() -> None:
+    prompt, names = Prompt("cascade_evidence"), ["Clip 1", "Clip 2"]
+    told, untold = evidence(prompt, [Report((), "", 1.0)] * 2, names), unheard(prompt, names)
+    assert (
+        told
+        == "Clip 1: Sounds detected: none. Speech heard: none.\nClip 2: Sounds detected: none. Speech heard: none."
+    )
+    assert untold == told.replace("heard: none.", f"heard: {UNHEARD}").replace("none", UNHEARD)
+
+
+def test_an_option_that_is_a_clip_is_weighed_by_its_report_whatever_its_place(
+    writer: GuidedWriter, lm: CausalLM
+) -> None:
+    spec, labels = Cascade(lm), ["Audio 1", "Audio 2", "Audio 3"]
+    heard = [
+        Report((("Dog", 0.9),), "", 1.0),
+        Report((("Rain", 0.9),), "", 1.0),
+        Report((("Bell", 0.9),), "", 1.0),
+    ]
+    reference = Report((("Siren", 0.9),), "", 1.0)
+    asked = "Select the bell."
+
+    def gains(order: list[int], references: list[Report]) -> list[float]:
+        chain = Chain(spec, writer, asked, labels, [*references, *(heard[k] for k in order)], 0)
+        assert len(chain.weighings) == 3 and all(weighing.texts == [asked] for weighing in chain.weighings)
+        return [
+            float(likelihoods(writer, w.informed, asked) - likelihoods(writer, w.uninformed, asked))
+            for w in chain.weighings
+        ]
+
+    for references in ([], [reference]):
+        straight, turned = gains([0, 1, 2], references), gains([2, 0, 1], references)
+        assert turned == pytest.approx([straight[2], straight[0], straight[1]])
+        assert len(set(straight)) == 3
+
+
+def likelihoods(writer: GuidedWriter, context: list[int], text: str) -> np.ndarray:
+    return writer.log_likelihoods([context], [[text]])[0][0]
+
+
+def test_the_answer_is_the_option_with_the_largest_gain_and_permuting_moves_it_along(
+    toy: Any, tmp_path: Path
+) -> None:
+    dog, speech = clip_file(tmp_path, 0.1), clip_file(tmp_path, 0.2)
+    rows = [("Which is it?", ["Audio 1", "Audio 2"], clips) for clips in ([dog, speech], [speech, dog])]
+    answers = [parse_slots(response).answer for response in toy(batch_of(rows))["response"]]
+    assert sorted(answers) == ["Audio 1", "Audio 2"], "the same clip, wherever it stands"
 
 
 def test_a_bad_row_is_named_and_its_mates_are_untouched(toy: Any, tmp_path: Path) -> None:
