@@ -19,10 +19,11 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.base import Batch
-from operators.lalms.cascade import UNHEARD, Cascade, PromptTooLong
+from operators.lalms.cascade import Cascade, PromptTooLong
 from operators.lalms.decoding_rules import Limits
 from operators.lalms.guided_writing import GuidedWriter
 from operators.lalms.listening import Listener, Report, entity_name
+from operators.lalms.reports import UNHEARD
 from operators.prompts import Prompt
 
 REPLIES = ("R1", "R2")
