@@ -43,6 +43,8 @@ Property = Literal["duration", "loudness", "pitch", "tempo", "speech_rate", "pau
 SPEECH_RATE_HZ = 16_000
 MUSIC_RATE_HZ = 22_050
 HOP = 512  # samples between two frames of librosa's onset strength
+PITCH_WINDOW = 1024
+PITCH_STEP_SECONDS = PITCH_WINDOW / 4 / SPEECH_RATE_HZ
 NEEDED_PACKAGES = ("librosa", "pyloudnorm")
 
 
@@ -136,11 +138,8 @@ class Measurements:
         return [gap for gap in spans[1:, 0] - spans[:-1, 1] if gap >= self.pause_seconds]
 
     def _pitch(self, sound: Sound) -> float:
-        import librosa
-
-        samples = resample(sound, SPEECH_RATE_HZ).samples
-        floor, ceiling = self.pitch_floor, self.pitch_ceiling
-        f0, voiced, _ = librosa.pyin(samples, fmin=floor, fmax=ceiling, sr=SPEECH_RATE_HZ, frame_length=1024)
+        f0 = pitch_contour(sound, self.pitch_floor, self.pitch_ceiling)
+        voiced = np.isfinite(f0)
         count = int(voiced.sum())
         if count < max(self.least_voiced_frames, self.least_voiced * len(voiced)):
             raise NotMeasurableError(f"unvoiced: {count} of {len(voiced)} frames have a pitch")
@@ -180,6 +179,15 @@ def pulse(envelope: np.ndarray, period: float) -> float:
     lag = max(round(period), 1)
     near = centred[max(lag - 1, 1) : lag + 2]
     return float(near.max() / centred[0]) if len(near) else 0.0
+
+
+def pitch_contour(sound: Sound, floor: float, ceiling: float) -> np.ndarray:
+    """[F] pitch in Hz every 16 ms (probabilistic YIN on windows of 64 ms), NaN where the frame is unvoiced."""
+    import librosa
+
+    samples = resample(sound, SPEECH_RATE_HZ).samples
+    f0, _, _ = librosa.pyin(samples, fmin=floor, fmax=ceiling, sr=SPEECH_RATE_HZ, frame_length=PITCH_WINDOW)
+    return f0
 
 
 def loudness(sound: Sound) -> float:
