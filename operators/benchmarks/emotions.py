@@ -96,6 +96,14 @@ def emotion_name(text: str) -> str:
     return _SAME_EMOTION.get(plain, plain)
 
 
+def speaker_name(text: str, where: str) -> str:
+    """USER or ASSISTANT for any spelling that is read. Raises RowError bad_speaker, naming `where`."""
+    speaker = _SPEAKERS.get(" ".join(text.casefold().replace("_", " ").split()))
+    if speaker is None:
+        raise RowError(f"bad_speaker: {where}: user or assistant is expected, not {short(text)}")
+    return speaker
+
+
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class EmotionAudit:
     """The audit items in the file at `path`, all of one `kind`; None: the small built-in audit of that kind.
@@ -228,9 +236,7 @@ def _branches(cell: Any, root: str, allow_outside: bool) -> list[list[dict[str, 
 
 def _turn(cell: Any, where: str, root: str, allow_outside: bool) -> dict[str, str]:
     said = _filled(cell, ("speaker", "text", "emotion"), where)
-    speaker = _SPEAKERS.get(" ".join(said["speaker"].casefold().replace("_", " ").split()))
-    if speaker is None:
-        raise RowError(f"bad_speaker: {where}: user or assistant is expected, not {short(said['speaker'])}")
+    speaker = speaker_name(said["speaker"], where)
     audio = _audio(cell, where, root, allow_outside)
     return {
         "speaker": speaker, "text": said["text"], "emotion": emotion_name(said["emotion"]), "audio_uri": audio,

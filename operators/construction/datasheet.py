@@ -75,7 +75,7 @@ def datasheet(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> s
     )
 
 
-def _table(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+def markdown_table(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
     """A Markdown table; what corpora say is kept from breaking it."""
     cells = [header, ["---"] * len(header), *lines]
     return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in cells)
@@ -86,7 +86,7 @@ def _cell(value: Any) -> str:
 
 
 def _content(stats: Mapping[str, float]) -> str:
-    return _table(
+    return markdown_table(
         ["statistic", "value"],
         [
             ("items", stats["items"]),
@@ -112,8 +112,8 @@ def _tasks(record: Mapping[str, Any]) -> str:
     ]
     return "\n\n".join(
         [
-            _table(["dimension", "items"], sorted(by_dimension.items())),
-            _table(["dimension", "task", "items", "ranking", "question"], lines),
+            markdown_table(["dimension", "items"], sorted(by_dimension.items())),
+            markdown_table(["dimension", "task", "items", "ranking", "question"], lines),
         ]
     )
 
@@ -122,7 +122,7 @@ def _positions(rows: Sequence[Mapping[str, Any]], n_candidates: int) -> str:
     table = position_table(rows, n_candidates)
     total = [sum(column) for column in zip(*table.values(), strict=True)]
     header = ["task", *(f"{i + 1}" for i in range(n_candidates))]
-    return _table(header, [*((name, *counts) for name, counts in sorted(table.items())), ("all", *total)])
+    return markdown_table(header, [*((name, *counts) for name, counts in sorted(table.items())), ("all", *total)])
 
 
 def _corpora(corpora: Mapping[str, Any]) -> str:
@@ -142,9 +142,9 @@ def _corpora(corpora: Mapping[str, Any]) -> str:
     ]
     return "\n\n".join(
         [
-            _table(["corpus", "usable clips", "used", "left out", "labels (SHA-256)"], counts),
-            _table(["corpus", "licence", "clips used"], licences),
-            _table(["corpus", "source", "clips used"], sources),
+            markdown_table(["corpus", "usable clips", "used", "left out", "labels (SHA-256)"], counts),
+            markdown_table(["corpus", "licence", "clips used"], licences),
+            markdown_table(["corpus", "source", "clips used"], sources),
             f"At most {NAMES_SHOWN} sources per corpus are shown; every item has the licence and the source of "
             "each of its clips.",
         ]
@@ -164,7 +164,7 @@ def _thresholds(record: Mapping[str, Any]) -> str:
             "Tasks about labels: the right option has the value that is asked for (or that the reference has), and "
             "every distractor has another value of a label that is asked for; a clip without the label takes no "
             "part. Tasks about measured properties: the right option differs from every other one by at least",
-            _table(["property", "unit", "by", "margin"], lines) if lines else "(no measured task was built)",
+            markdown_table(["property", "unit", "by", "margin"], lines) if lines else "(no measured task was built)",
             f"Estimators' settings: {settings}. Seed {record['seed']}. Versions: {versions}.",
         ]
     )
@@ -180,18 +180,18 @@ def _left_out(record: Mapping[str, Any]) -> str:
             rest = f" and {number - NAMES_SHOWN} more" if number > NAMES_SHOWN else ""
             lines.append((reason, number, ", ".join(names[:NAMES_SHOWN]) + rest))
         parts.append(
-            "Clips (all are named in `build.json`):\n\n" + _table(["reason", "clips", "which"], lines)
+            "Clips (all are named in `build.json`):\n\n" + markdown_table(["reason", "clips", "which"], lines)
         )
     else:
         parts.append("No clip was left out.")
     if unmeasured := record["not_measurable"]:
         lines = [(name, reason, number) for name, why in unmeasured.items() for reason, number in why.items()]
-        table = _table(["property", "reason", "clips"], lines)
+        table = markdown_table(["property", "reason", "clips"], lines)
         parts.append(f"Clips whose property could not be told for sure, left out of its tasks:\n\n{table}")
     short = [(name, task["built"], task["short"]) for name, task in record["tasks"].items() if task["short"]]
     if short:
         wanted = record["items_per_task"]
-        parts.append(f"Tasks with fewer than {wanted} items:\n\n" + _table(["task", "items", "why"], short))
+        parts.append(f"Tasks with fewer than {wanted} items:\n\n" + markdown_table(["task", "items", "why"], short))
     return "\n\n".join(parts)
 
 

@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from random import Random
 from typing import Any, Literal
@@ -83,26 +83,48 @@ def write(
     sheet: str,
     copies: Iterable[Clip],
 ) -> None:
-    """Write everything beside `output` first, then move it there, the items last.
+    """Write the whole benchmark (`publish`).
 
     `copies` are the clips to copy; none where the items refer to them. Raises AudioError where a clip has gone.
+    """
+
+    def files() -> Iterator[tuple[str, bytes]]:
+        where = locator(output, "copy")
+        for clip in copies:
+            yield where(clip), fetch(clip.uri)
+        yield from documents(record, sheet)
+        yield ITEMS, jsonl(rows)
+
+    publish(output, files(), [ITEMS])
+
+
+def documents(record: Mapping[str, Any], sheet: str) -> Iterator[tuple[str, bytes]]:
+    """The record and the datasheet as files."""
+    yield DATASHEET, sheet.encode()
+    yield RECORD, (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def jsonl(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """One JSON object a line."""
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in rows).encode()
+
+
+def publish(output: Path, files: Iterable[tuple[str, bytes]], items: Sequence[str]) -> None:
+    """Write `files`, (path below `output`, content), beside `output` first, then move them there, the `items` last.
+
+    The `items` files and the clips of an earlier benchmark give way, also where there are no new ones.
     """
     output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".build-", dir=output) as folder:
         partial = Path(folder)
         (partial / AUDIO).mkdir()
-        where = locator(partial, "copy")
-        for clip in copies:
-            (partial / where(clip)).write_bytes(fetch(clip.uri))
-        (partial / DATASHEET).write_text(sheet, encoding="utf-8")
-        (partial / RECORD).write_text(
-            json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-        lines = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in rows)
-        (partial / ITEMS).write_text(lines, encoding="utf-8")
-        (output / ITEMS).unlink(missing_ok=True)
+        for name, content in files:
+            (partial / name).write_bytes(content)
+        for name in items:
+            (output / name).unlink(missing_ok=True)
         if (output / AUDIO).exists():
             shutil.rmtree(output / AUDIO)
-        for name in (AUDIO, DATASHEET, RECORD, ITEMS):
-            if name != AUDIO or any((partial / AUDIO).iterdir()):
-                os.replace(partial / name, output / name)
+        if not any((partial / AUDIO).iterdir()):
+            (partial / AUDIO).rmdir()
+        for path in sorted(partial.iterdir(), key=lambda path: (path.name in items, path.name)):
+            os.replace(path, output / path.name)

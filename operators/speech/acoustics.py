@@ -73,9 +73,7 @@ class Acoustics:
         reasons: dict[str, str] = {}
         parts = {
             ("pitch", "end_slope"): lambda: self._pitch(sound),
-            ("rate", "pause"): lambda: timing(
-                sounding_spans(sound, self.silence_db), count_syllables(text), self.pause_seconds
-            ),
+            ("rate", "pause"): lambda: timing(self._spans(sound), count_syllables(text), self.pause_seconds),
             ("loudness",): lambda: (loudness(sound),),
         }
         for names, found in parts.items():
@@ -87,10 +85,16 @@ class Acoustics:
 
     def _pitch(self, sound: Clip) -> tuple[float, float]:
         f0 = pitch_contour(sound, self.pitch_floor, self.pitch_ceiling)
+        times = PITCH_STEP_SECONDS * np.arange(len(f0))
+        # The estimator follows whatever rings on after the last word, far below it.
+        f0[~np.any([(start <= times) & (times < end) for start, end in self._spans(sound)], axis=0)] = np.nan
         voiced = f0[np.isfinite(f0)]
         if len(voiced) < self.least_frames:
             raise NotMeasurableError(f"unvoiced: {len(voiced)} of {len(f0)} frames have a pitch")
         return float(np.median(voiced)), end_slope(f0, self.end_seconds, self.least_frames)
+
+    def _spans(self, sound: Clip) -> np.ndarray:
+        return sounding_spans(sound, self.silence_db)
 
 
 def relative(found: Primitives, neutral: Primitives) -> dict[str, float | None]:

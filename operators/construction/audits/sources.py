@@ -57,7 +57,7 @@ def script_of(
     wanted = "goals" if kind == "positional_emotion" else "responses"
     if not cells.get(wanted):
         if writer is None:
-            raise RowError(f"no_{wanted}: the row has no {wanted}; add them, or name a writer (writer=llm)")
+            raise RowError(f"no_{wanted}: the row has no {wanted}; add them, or name a writer (+writer=llm)")
         cells |= writer(kind, cells)
     make = {
         "single_turn_emotions": _single_turn,
@@ -111,7 +111,10 @@ def turns_of(row: Mapping[str, Any]) -> Turns:
     turns = row.get("turns")
     if not isinstance(turns, list) or not turns or not all(isinstance(turn, Mapping) for turn in turns):
         raise RowError(f"bad_turns: a list of objects with speaker and text is expected, not {short(turns)}")
-    return [(speaker_name(filled(turn, "speaker")), filled(turn, "text")) for turn in turns]
+    return [
+        (speaker_name(filled(turn, "speaker"), f"turn {number}"), filled(turn, "text"))
+        for number, turn in enumerate(turns, 1)
+    ]
 
 
 def two_emotions(row: Mapping[str, Any]) -> tuple[str, str]:
