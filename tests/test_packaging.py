@@ -20,7 +20,10 @@ def declared():
         *project["dependencies"],
         *(
             extras[name]
-            for name in ("offline", "analysis", "agreement", "word2vec", "s3", "build", "api", "dev")
+            for name in (
+                *("offline", "analysis", "agreement", "word2vec", "s3", "build", "api"),
+                *("speech", "audit", "dev"),
+            )
         ),
     ]
     flat = [line for entry in wanted for line in ([entry] if isinstance(entry, str) else entry)]

@@ -122,7 +122,9 @@ def _positions(rows: Sequence[Mapping[str, Any]], n_candidates: int) -> str:
     table = position_table(rows, n_candidates)
     total = [sum(column) for column in zip(*table.values(), strict=True)]
     header = ["task", *(f"{i + 1}" for i in range(n_candidates))]
-    return markdown_table(header, [*((name, *counts) for name, counts in sorted(table.items())), ("all", *total)])
+    return markdown_table(
+        header, [*((name, *counts) for name, counts in sorted(table.items())), ("all", *total)]
+    )
 
 
 def _corpora(corpora: Mapping[str, Any]) -> str:
@@ -164,7 +166,9 @@ def _thresholds(record: Mapping[str, Any]) -> str:
             "Tasks about labels: the right option has the value that is asked for (or that the reference has), and "
             "every distractor has another value of a label that is asked for; a clip without the label takes no "
             "part. Tasks about measured properties: the right option differs from every other one by at least",
-            markdown_table(["property", "unit", "by", "margin"], lines) if lines else "(no measured task was built)",
+            markdown_table(["property", "unit", "by", "margin"], lines)
+            if lines
+            else "(no measured task was built)",
             f"Estimators' settings: {settings}. Seed {record['seed']}. Versions: {versions}.",
         ]
     )
@@ -191,7 +195,9 @@ def _left_out(record: Mapping[str, Any]) -> str:
     short = [(name, task["built"], task["short"]) for name, task in record["tasks"].items() if task["short"]]
     if short:
         wanted = record["items_per_task"]
-        parts.append(f"Tasks with fewer than {wanted} items:\n\n" + markdown_table(["task", "items", "why"], short))
+        parts.append(
+            f"Tasks with fewer than {wanted} items:\n\n" + markdown_table(["task", "items", "why"], short)
+        )
     return "\n\n".join(parts)
 
 

@@ -148,9 +148,7 @@ class Judge:
         return Judgment(min(margins, default=0.0), failed, measures)
 
 
-def _explained(
-    condition: Condition, measures: Mapping[str, float | None], reasons: Mapping[str, str]
-) -> str:
+def _explained(condition: Condition, measures: Mapping[str, float | None], reasons: Mapping[str, str]) -> str:
     value = condition.value(measures)
     said = reasons.get(condition.measure.strip("|"), "no value") if value is None else f"{value:.3g}"
     return f"{condition} ({said})"

@@ -46,7 +46,9 @@ class Emotion2Vec:
 
         def probabilities(sound: Clip) -> Mapping[str, float]:
             samples = resample(sound, RATE).samples
-            found = model.generate(samples, granularity="utterance", extract_embedding=False, disable_pbar=True)[0]
+            found = model.generate(
+                samples, granularity="utterance", extract_embedding=False, disable_pbar=True
+            )[0]
             return named(found["labels"], found["scores"], {"<unk>": "unknown"})
 
         return probabilities
@@ -62,12 +64,12 @@ class EmotionClassifier:
 
     def load(self) -> Probabilities:
         """Raises WeightsError where the folder, or a weight in it, is missing."""
+        folder = str(self.weights.folder())
         import torch
         from transformers import AutoFeatureExtractor, AutoModelForAudioClassification
 
         from operators.backbones.loading import quiet_loading, refuse_missing
 
-        folder = str(self.weights.folder())
         extractor = AutoFeatureExtractor.from_pretrained(folder, local_files_only=True)
         with quiet_loading():
             model, found = AutoModelForAudioClassification.from_pretrained(

@@ -100,7 +100,9 @@ class EspeakPresets:
     def _varied(self, line: Line, attempt: int) -> Prosody:
         preset = self.presets.get(line.emotion)
         if preset is None:
-            raise SpeechError(f"no prosody preset {line.emotion!r}; there are {', '.join(sorted(self.presets))}")
+            raise SpeechError(
+                f"no prosody preset {line.emotion!r}; there are {', '.join(sorted(self.presets))}"
+            )
         if attempt == 0:
             return preset
         rng = Random(f"{self.seed}|{line}|{attempt}")

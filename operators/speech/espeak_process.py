@@ -3,7 +3,7 @@
     python operators/speech/espeak_process.py < request.json > samples.s16
 
 eSpeak NG (GPL-3.0-or-later, package `espeakng-loader`) is loaded here and nowhere else, in a process of its own. That
-is also what makes it repeatable: inside one process an utterance depends on those before it, and a seed does not help.
+is also what makes it repeatable, with the seed set below: inside one process an utterance depends on those before it.
 Standard error starts with the sampling rate in Hz and the version, or holds what went wrong.
 """
 
@@ -27,8 +27,12 @@ def speak(request: dict[str, Any]) -> tuple[bytes, int, str]:
     rate = library.espeak_Initialize(_RETRIEVAL, 0, espeakng_loader.get_data_path().encode(), 0)
     if rate <= 0:
         raise SystemExit("eSpeak NG does not start: its data files are missing")
+    # Some voices breathe: their noise is seeded by the clock, unless it is seeded here.
+    library.espeak_ng_SetRandSeed(ctypes.c_long(1))
     if library.espeak_SetVoiceByName(request["voice"].encode()):
-        raise SystemExit(f"eSpeak NG has no voice {request['voice']!r}; for example en-us+f3 or en-gb-x-rp+m3")
+        raise SystemExit(
+            f"eSpeak NG has no voice {request['voice']!r}; for example en-us+f3 or en-gb-x-rp+m3"
+        )
     for name, number in PARAMETERS.items():
         library.espeak_SetParameter(number, int(request[name]), 0)
     chunks: list[bytes] = []

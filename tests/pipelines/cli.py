@@ -26,10 +26,10 @@ def aria_eval(folder: Path, *arguments: str, timeout: int = 300) -> subprocess.C
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout)
 
 
-def composed(*overrides: str):
-    """The configuration that `overrides` compose."""
+def composed(*overrides: str, pipeline: str = "aria_eval"):
+    """The configuration of `pipeline` that `overrides` compose."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose("aria_eval", overrides=list(overrides))
+        return compose(pipeline, overrides=list(overrides))
 
 
 def evaluated(folder: Path, *overrides: str) -> subprocess.CompletedProcess:

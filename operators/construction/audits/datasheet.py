@@ -88,14 +88,17 @@ def _acceptance(record: Mapping[str, Any]) -> str:
             if model
             else "No speech-emotion model took part: the conditions are acoustic.",
             markdown_table(
-                ["emotion", "lines", "kept", "attempts", "accepted", "mean fitness", "why attempts failed"], made
+                ["emotion", "lines", "kept", "attempts", "accepted", "mean fitness", "why attempts failed"],
+                made,
             ),
         ]
     )
 
 
 def _told(condition: Mapping[str, Any]) -> str:
-    sign, bound = ("≥", condition["at_least"]) if condition["at_most"] is None else ("≤", condition["at_most"])
+    sign, bound = (
+        ("≥", condition["at_least"]) if condition["at_most"] is None else ("≤", condition["at_most"])
+    )
     words = f" from {condition['from_words']} words on" if condition["from_words"] else ""
     return f"{condition['measure']} {sign} {bound:g}{words}"
 

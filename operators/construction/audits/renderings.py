@@ -94,7 +94,9 @@ class Studio:
 
 def cast(script: Script, voices: Sequence[str], seed: int) -> tuple[str, str]:
     """The voices of user and assistant: two different ones where there are two, drawn for each item."""
-    user, assistant = Random(f"{seed}|{script.id}|voices").sample([*voices, *voices[:1]][: max(2, len(voices))], 2)
+    user, assistant = Random(f"{seed}|{script.id}|voices").sample(
+        [*voices, *voices[:1]][: max(2, len(voices))], 2
+    )
     return user, assistant
 
 

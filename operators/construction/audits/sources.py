@@ -40,36 +40,39 @@ from operators.construction.audits.scripts import (
 from operators.tables import Row
 
 Turns = list[tuple[str, str]]
-# What a writer adds to a row: the keys that it lacks.
-Writer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+# What a writer adds to each of some rows of a kind, or why it adds nothing.
+Writer = Callable[[str, Sequence[Mapping[str, Any]]], list[Mapping[str, Any] | RowError]]
 
 
-def script_of(
-    kind: str, row: Row, writer: Writer | None, source: str, seed: int, response_emotion: str
-) -> Script:
-    """The script of one row. Raises RowError ("reason: detail")."""
+def needed(kind: str) -> str:
+    """The key that a row has itself or gets from a writer."""
+    return "goals" if kind == "positional_emotion" else "responses"
+
+
+def cells_of(row: Row) -> dict[str, Any]:
+    """The row's cells, lists that a CSV cell spells as JSON read. Raises RowError for an unreadable row."""
     if row.problem:
         raise RowError(row.problem)
-    name = text_of(row.get("id"), "id").strip()
-    if not name:
+    if not text_of(row.get("id"), "id").strip():
         raise RowError("missing_id: the row has no id")
-    cells = {key: _unspelled(value) for key, value in row.items()}
-    wanted = "goals" if kind == "positional_emotion" else "responses"
-    if not cells.get(wanted):
-        if writer is None:
-            raise RowError(f"no_{wanted}: the row has no {wanted}; add them, or name a writer (+writer=llm)")
-        cells |= writer(kind, cells)
+    return {key: _unspelled(value) for key, value in row.items()}
+
+
+def script_of(kind: str, cells: Mapping[str, Any], source: str, seed: int, response_emotion: str) -> Script:
+    """The script of one row's cells; `source` where the row names none. Raises RowError ("reason: detail")."""
+    key = needed(kind)
+    if not cells.get(key):
+        raise RowError(f"no_{key}: the row has no {key}; add them, or name a writer (+writer=llm)")
     make = {
         "single_turn_emotions": _single_turn,
         "emotional_conversations": _conversation,
         "positional_emotion": _positional,
     }[kind]
+    name = text_of(cells["id"], "id").strip()
     return make(name, cells, text_of(cells.get("source"), "source") or source, seed, response_emotion)
 
 
-def _single_turn(
-    name: str, row: Mapping[str, Any], source: str, seed: int, response_emotion: str
-) -> Script:
+def _single_turn(name: str, row: Mapping[str, Any], source: str, seed: int, response_emotion: str) -> Script:
     sentence = filled(row, "sentence")
     branches = tuple(annotated([(USER, sentence)], [emotion]) for emotion in two_emotions(row))
     return checked(
@@ -77,9 +80,7 @@ def _single_turn(
     )
 
 
-def _conversation(
-    name: str, row: Mapping[str, Any], source: str, seed: int, response_emotion: str
-) -> Script:
+def _conversation(name: str, row: Mapping[str, Any], source: str, seed: int, response_emotion: str) -> Script:
     turns = upto_last_user(turns_of(row))
     given = [emotion_name(turn.get("emotion") or "neutral") for turn in row["turns"]]
     user = [given[place] for place, (speaker, _) in enumerate(turns) if speaker == USER]

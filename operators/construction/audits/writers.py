@@ -9,15 +9,15 @@ with the failing turn and the response that speaks to it. The branches are made 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from operators.chat_api import UNAVAILABLE, ChatEndpoint, ChatUnavailable, Reply
 from operators.columns import RowError, short
-from operators.construction.audits.sources import Writer, filled, turns_of, two_emotions
-from operators.judges.option_judge import Chat, ChatEndpoint
+from operators.construction.audits.sources import Writer, filled, needed, turns_of, two_emotions
 from operators.prompts import Prompt
 
 
@@ -32,11 +32,24 @@ class LanguageModelWriter:
     tries: int = Field(3, ge=1)
 
     def load(self) -> Writer:
-        """Raises JudgeError without a key or the `openai` package."""
-        chat = self.endpoint.load()
+        """Raises ChatUnavailable without a key or the `openai` package."""
+        client = self.endpoint.connect()
 
-        def write(kind: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
-            return self._asked(chat, self._prompt(kind, row), "goals" if kind == "positional_emotion" else "responses")
+        def write(kind: str, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | RowError]:
+            key = needed(kind)
+            prompts: dict[int, str] = {}
+            found: list[Mapping[str, Any] | RowError | None] = [None] * len(rows)
+            for place, row in enumerate(rows):
+                try:
+                    prompts[place] = self._prompt(kind, row)
+                except RowError as error:
+                    found[place] = error
+            for _ in range(self.tries):
+                open_ = [place for place in prompts if not isinstance(found[place], Mapping)]
+                replies = client.ask([{"messages": [{"role": "user", "content": prompts[p]}]} for p in open_])
+                for place, reply in zip(open_, replies, strict=True):
+                    found[place] = _read(reply, key)
+            return found
 
         return write
 
@@ -48,16 +61,19 @@ class LanguageModelWriter:
             return self.responses.fill(sentence=filled(row, "sentence"), first=first, second=second)
         return self.final_responses.fill(dialogue=numbered(row), first=first, second=second)
 
-    def _asked(self, chat: Chat, prompt: str, key: str) -> Mapping[str, Any]:
-        said: str | None = None
-        for _ in range(self.tries):
-            said = chat(prompt)
-            found = json_object(said or "")
-            if found is not None and isinstance(found.get(key), list):
-                return {key: found[key]}
-            if said and "impossible" in said.casefold():
-                raise RowError("writer_gave_up: the language model calls a contrast impossible here")
-        raise RowError(f"writer_unreadable: no JSON with {key!r} in {self.tries} replies; the last was {short(said)}")
+
+def _read(reply: Reply, key: str) -> Mapping[str, Any] | RowError:
+    """What a reply adds to its row, or why it adds nothing. Raises ChatUnavailable where the server is gone."""
+    if reply.reason:
+        if reply.reason.startswith(UNAVAILABLE):
+            raise ChatUnavailable(reply.reason)
+        return RowError(f"writer_failed: {reply.reason}")
+    found = json_object(reply.text or "")
+    if found is not None and isinstance(found.get(key), list):
+        return {key: found[key]}
+    if "impossible" in (reply.text or "").casefold():
+        return RowError("writer_gave_up: the language model calls a contrast impossible here")
+    return RowError(f"writer_unreadable: no JSON with {key!r} in the reply {short(reply.text)}")
 
 
 def numbered(row: Mapping[str, Any]) -> str:
