@@ -49,7 +49,8 @@ CLIPS = pa.schema(
     ]
 )
 
-# What a model said. `usage` is JSON text; `response_error` names why there is no response.
+# What a model said. `usage` is JSON text; `audio_seconds_used`: how much of the clips it was given, where it tells;
+# `response_error` names why there is no response.
 RESPONSE = pa.schema(
     [
         ("item_id", pa.string()),
@@ -58,6 +59,7 @@ RESPONSE = pa.schema(
         ("response", pa.string()),
         ("finish_reason", pa.string()),
         ("usage", pa.string()),
+        ("audio_seconds_used", pa.float64()),
         ("response_error", pa.string()),
     ]
 )

@@ -26,11 +26,13 @@ from operators.frames import with_columns
 from operators.lalms.recorded import Recorded, RecordedResponses
 from operators.leaderboard import show
 from operators.store import Store
+from operators.usage import in_words
 from operators.weights import require
 from pipelines import plan
 from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
 from pipelines.phases import Journal, extract, generate, probe_audio, score
+from pipelines.preflight import check_counts, check_ready, needs_of
 from pipelines.record import free_folder, write_predictions, write_record, write_tables
 from pipelines.responses import join_items, load_questions
 
@@ -56,6 +58,7 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     }
     items = load_questions(benchmark)
     recorded = read_recorded(settings, benchmark, model, items, name)
+    check_counts(model, needs_of(items), "choose another model, or model.limits.over_many=skip")
     if settings.dry_run:
         planned = stages(settings, model, scorers, items, recorded)
         plan.show(planned, settings.cluster, settings.store.root, Console())
@@ -63,6 +66,7 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
 
     for spec in (model, *scorers.values()):
         require(spec)
+    check_ready(model)
     store, journal = Store(settings.store.root), Journal()
     with session(settings.cluster):
         clips = probe_audio(items, settings.cluster, journal)
@@ -137,6 +141,8 @@ def report_store(journal: Journal, folder: Path) -> None:
     kept = [tally for name, tally in journal.stages.items() if name not in ("audio", "extract")]
     computed, found = sum(tally.computed for tally in kept), sum(tally.from_store for tally in kept)
     print(f"computed {computed} responses and scores, found {found} in the store; tables in {folder}")
+    if "generate" in journal.stages and (took := in_words(journal.stages["generate"].usage)):
+        print(f"new responses took {took}")
 
 
 def stop_if_failing(limit: float, journal: Journal) -> None:

@@ -23,6 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import ValidationError
 
 from operators.base import ColumnError
+from operators.chat_api import ChatUnavailable
 from operators.store import StoreError
 from operators.tables import TableError
 from operators.weights import WeightsError
@@ -32,7 +33,7 @@ CONF = Path(__file__).resolve().parent.parent / "conf"
 
 
 # Errors whose message tells the user what to do: shown without a traceback.
-MENDABLE = (TableError, WeightsError, StoreError, ResourceError, ColumnError)
+MENDABLE = (TableError, WeightsError, StoreError, ResourceError, ColumnError, ChatUnavailable)
 
 
 class ConfigError(ValueError):

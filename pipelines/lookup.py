@@ -7,7 +7,7 @@ become reasons in this run and are tried again by the next.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +18,16 @@ from operators.fingerprint import row_keys
 from operators.frames import to_batch, with_columns
 from operators.key_index import KeyIndex, first_of_each
 from operators.store import Shelf
+from operators.usage import together, totals
 from pipelines.execution import run
 
 
 @dataclass
 class Tally:
-    """What one stage did. `seconds`: time inside it, summed over its actors, without loading weights."""
+    """What one stage did. `seconds`: time inside it, summed over its actors, without loading weights.
+
+    `usage`: tokens, sound and money that the rows computed now took, failed ones included (operators.usage).
+    """
 
     rows: int = 0
     unusable: int = 0
@@ -31,9 +35,11 @@ class Tally:
     computed: int = 0
     failed: int = 0
     seconds: float = 0.0
+    usage: dict[str, float] = field(default_factory=dict)
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(*(mine + yours for mine, yours in zip(astuple(self), astuple(other), strict=True)))
+        counts = zip(astuple(self)[:-1], astuple(other)[:-1], strict=True)
+        return Tally(*(mine + yours for mine, yours in counts), together(self.usage, other.usage))
 
     def as_dict(self) -> dict[str, float | None]:
         return {**asdict(self), "rows_per_second": self.computed / self.seconds if self.seconds else None}
@@ -72,7 +78,7 @@ class Lookup:
         self._keep(stored)
         self._stored = self._place >= 0
         self._failures: dict[str, str] = {}
-        self._seconds = 0.0
+        self._seconds, self._usage = 0.0, {}
 
     def _row_keys(self, rows: pa.Table) -> list[str | None]:
         usable = np.flatnonzero([reason is None for reason in self._blocked])
@@ -113,6 +119,8 @@ class Lookup:
         self._shelf.append(good)
         self._keep(good)
         self._seconds += pc.sum(mine[f"{name}.seconds"]).as_py() or 0.0
+        if "usage" in mine.column_names:
+            self._usage = together(self._usage, totals(mine["usage"].to_pylist()))
 
     def results(self) -> tuple[pa.Table, pa.Array]:
         """Per row the stored entry (nulls where there is none) and, there, the reason."""
@@ -132,7 +140,7 @@ class Lookup:
         computed = int((self._place >= 0).sum() - self._stored.sum()) + len(self._failures)
         stored = int(np.append(self._stored, False)[self._index.rows].sum())
         failed = int((usable & (self._known() < 0)).sum())
-        return Tally(rows, rows - int(usable.sum()), stored, computed, failed, self._seconds)
+        return Tally(rows, rows - int(usable.sum()), stored, computed, failed, self._seconds, self._usage)
 
 
 def find_or_compute(lookups: list[Lookup], rows: pa.Table, title: str, carry: Sequence[str] = ()) -> None:

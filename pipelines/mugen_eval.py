@@ -36,6 +36,7 @@ from pipelines.mugen_phases import fan_out, generate_trials, read_options, refus
 from pipelines.mugen_record import counts_of_audio, show_sweep, write_run
 from pipelines.mugen_settings import MugenEval
 from pipelines.phases import Journal, probe_audio
+from pipelines.preflight import check_ready
 from pipelines.record import free_folder
 
 
@@ -72,6 +73,7 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
         clips, said = planned.items, recorded(planned)
     else:
         require(planned.model)
+        check_ready(planned.model)
         with session(settings.cluster):
             clips, said = generated(planned, name, store, settings.cluster, journal)
     with journal.phase("read"):

@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
+from operators.lalms.asking import Lalm
 from operators.lalms.recorded import Recorded
 from operators.mugen.presentation import GenerationSet, Strategy, generation_set, scalable
 from pipelines.config import Cluster, ConfigError, build
 from pipelines.execution import resources
 from pipelines.mugen_phases import fan_out, usable
 from pipelines.mugen_settings import MugenEval
+from pipelines.preflight import check_counts
 
 
 class MugenPlan(NamedTuple):
@@ -42,7 +44,7 @@ class MugenPlan(NamedTuple):
 
 def read_plan(settings: MugenEval) -> MugenPlan:
     """The plan that a configuration stands for. Raises ConfigError, or TableError, for one that cannot run."""
-    benchmark, model = build(settings.benchmark, "benchmark"), build(settings.model, "model")
+    benchmark, model = build(settings.benchmark, "benchmark"), as_asked(build(settings.model, "model"))
     strategies = read_strategies(settings)
     voting = model if isinstance(model, Recorded) else voting_model(model, settings.voting)
     sets = sets_of(strategies, settings.n_trials, voting != model)
@@ -51,6 +53,11 @@ def read_plan(settings: MugenEval) -> MugenPlan:
     check_clips(model, items, counts)
     warn_of_greedy_votes(voting, sets)
     return MugenPlan(items, model, voting, strategies, sets, counts, settings.seed)
+
+
+def as_asked(model: Any) -> Any:
+    """`model` without a prompt of its own: a strategy's instruction is the whole text of a question."""
+    return dataclasses.replace(model, prompt=None) if isinstance(model, Lalm) else model
 
 
 def read_strategies(settings: MugenEval) -> dict[str, Strategy]:
@@ -118,16 +125,8 @@ def by_model(planned: MugenPlan) -> Iterable[tuple[str, Any, dict[GenerationSet,
 
 def check_clips(model: Any, items: pa.Table, counts: Sequence[int | None]) -> None:
     """Refuse, before anything starts, a model that cannot take all clips of an item. Raises ConfigError."""
-    most = getattr(model, "max_clips", None)
-    if most is None:
-        return
-    over = [(need, item["item_id"]) for need, item in _needs(items, counts) if need > most]
-    if over:
-        need, name = max(over)
-        raise ConfigError(
-            f"{type(model).__name__} takes at most {most} clips, and {len(over)} items need more (item {name!r}: {need}); "
-            "choose another model or fewer candidates with n_candidates"
-        )
+    needs = ((need, item["item_id"]) for need, item in _needs(items, counts))
+    check_counts(model, needs, "choose another model or fewer candidates with n_candidates")
 
 
 def _needs(items: pa.Table, counts: Sequence[int | None]) -> Iterable[tuple[int, dict[str, Any]]]:

@@ -6,7 +6,7 @@ Each returns one row per row it was given, in the same order, with a reason wher
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -16,13 +16,16 @@ import pyarrow.compute as pc
 
 from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
+from operators.chat_api import UNAVAILABLE, ChatUnavailable
 from operators.extraction import Extract
 from operators.frames import with_columns
 from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE
 from operators.store import Store
+from operators.usage import number
 from pipelines.config import Cluster
 from pipelines.execution import resources, run
 from pipelines.lookup import Lookup, Tally, find_or_compute
+from pipelines.preflight import check_seconds
 
 
 @dataclass
@@ -106,7 +109,10 @@ def generate(
 
     `rows`: items with CLIPS columns and `trial`; where trials reorder clips or choices, they already are in that order.
     `stage`: what the journal calls it, where a run generates more than once.
+    Raises ConfigError, before anything is generated, for clips beyond the model's limits, and ChatUnavailable where the
+    model's server turned out to be unusable; what was answered until then is in the store.
     """
+    check_seconds(model, rows)
     blocked = pc.coalesce(rows["item_error"], rows["audio_error"]).to_pylist()
     step = Stage(stage, model, resources(cluster.generate))
     with journal.phase(stage):
@@ -114,9 +120,22 @@ def generate(
         find_or_compute([lookup], rows, stage, carry=("item_id", "benchmark", "trial"))
     entries, reasons = lookup.results()
     journal.add(stage, lookup.tally())
+    stop_if_unavailable(reasons.to_pylist())
     columns = {column: entries[column] for column in ("response", "finish_reason", "usage")}
+    columns["audio_seconds_used"] = [
+        number(text, "audio_seconds_used") for text in entries["usage"].to_pylist()
+    ]
     whose = {"item_id": rows["item_id"], "model": [name] * rows.num_rows, "trial": rows["trial"]}
     return pa.table({**whose, **columns, "response_error": reasons}, schema=RESPONSE)
+
+
+def stop_if_unavailable(reasons: Sequence[str | None]) -> None:
+    """A model that cannot be reached has no accuracy: no tables, one sentence, and a run that failed."""
+    found = [reason for reason in reasons if reason and reason.startswith(UNAVAILABLE)]
+    if found:
+        raise ChatUnavailable(
+            f"{found[0]}; {len(found)} of {len(reasons)} responses are missing, the others are in the store"
+        )
 
 
 def score(

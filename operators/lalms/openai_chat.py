@@ -1,0 +1,110 @@
+"""Audio-language models behind an OpenAI-compatible API: GPT-4o-audio, Gemini, or a vLLM server of your own.
+
+    OpenAIChat(endpoint=ChatEndpoint("gpt-4o-audio-preview"))                                 key in OPENAI_API_KEY
+    OpenAIChat(endpoint=ChatEndpoint("qwen", base_url="http://127.0.0.1:8000/v1", key_variable=None))
+
+Clips travel inside the request, as WAV in `input_audio` parts between the texts. What the server does about faults, pace,
+money and keys is in `operators.chat_api`.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from operators.audio import Clip
+from operators.base import Batch
+from operators.chat_api import UNAVAILABLE, ChatClient, ChatEndpoint, ChatUnavailable
+from operators.fingerprint import execution_field
+from operators.lalms.asking import Lalm, Request, Said, answer_rows
+from operators.lalms.hearing import Hearing
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"), kw_only=True)
+class OpenAIChat(Lalm):
+    """A model behind `endpoint`, whose own `max_tokens` is not used: `max_new_tokens` is the limit of an answer.
+
+    temperature None: the server's own. sample_rate: clips are brought to it before they are sent, None: each keeps its own.
+    send_seed: whether the row's seed goes along; not every server takes one, and none promises to be deterministic.
+    max_request_mb: a larger request (clips, as they travel) is not sent, its row gets a reason; None: no limit is known.
+    """
+
+    version: ClassVar[int] = 1
+
+    endpoint: ChatEndpoint
+    temperature: float | None = Field(0.0, ge=0)
+    sample_rate: int | None = Field(None, ge=1000)
+    send_seed: bool = True
+    max_request_mb: float | None = execution_field(None)
+
+    def check(self) -> None:
+        """Raise ChatUnavailable for what is certain to fail: no key, no client package."""
+        self.endpoint.check()
+
+    def build(self) -> Callable[[Batch], Batch]:
+        """Connect. On a worker without a key every row says so, which fails the run (ChatUnavailable)."""
+        hearing = Hearing(self.limits, self.sample_rate)
+        try:
+            client = dataclasses.replace(self.endpoint, max_tokens=self.max_new_tokens).connect()
+        except ChatUnavailable as error:
+            silent = Said(reason=f"{UNAVAILABLE}: {error}")
+            return lambda batch: answer_rows(self, hearing, lambda asked: [silent] * len(asked), batch)
+        return lambda batch: answer_rows(self, hearing, lambda asked: say(self, client, asked), batch)
+
+
+def say(spec: OpenAIChat, client: ChatClient, requests: list[Request]) -> list[Said]:
+    """One answer per request; requests that are too large are not sent."""
+    bodies = [body(spec, one) for one in requests]
+    said = [_too_large(spec, one) for one in bodies]
+    sent = [one for one, refused in zip(bodies, said, strict=True) if refused is None]
+    replies = iter(client.ask(sent))
+    answers = []
+    for refused in said:
+        reply = None if refused else next(replies)
+        answers.append(refused or Said(reply.text, reply.finish_reason, reply.usage, reply.reason))
+    return answers
+
+
+def body(spec: OpenAIChat, request: Request) -> dict[str, Any]:
+    """The request as the API wants it: one user turn of texts and clips in order, and how to decode."""
+    content = [
+        {"type": "text", "text": part} if isinstance(part, str) else audio_part(request.clips[part])
+        for part in request.parts
+    ]
+    messages = [{"role": "user", "content": content}]
+    if spec.system_prompt is not None:
+        messages = [{"role": "system", "content": spec.system_prompt}, *messages]
+    decoding = {"temperature": spec.temperature, "top_p": spec.top_p}
+    given = {name: value for name, value in decoding.items() if value is not None}
+    seed = {"seed": request.seed % 2**31} if spec.send_seed else {}
+    return {"messages": messages, **given, **seed}
+
+
+def audio_part(clip: Clip) -> dict[str, Any]:
+    """A clip as 16-bit WAV in base64."""
+    import soundfile
+
+    wav = io.BytesIO()
+    soundfile.write(wav, clip.samples, clip.sample_rate, format="WAV", subtype="PCM_16")
+    return {
+        "type": "input_audio",
+        "input_audio": {"data": base64.b64encode(wav.getvalue()).decode("ascii"), "format": "wav"},
+    }
+
+
+def _too_large(spec: OpenAIChat, one: dict[str, Any]) -> Said | None:
+    if spec.max_request_mb is None:
+        return None
+    parts = one["messages"][-1]["content"]
+    size = sum(len(part["input_audio"]["data"]) for part in parts if part["type"] == "input_audio") / 2**20
+    if size <= spec.max_request_mb:
+        return None
+    return Said(
+        reason=f"request_too_large: {size:.1f} MB of audio, the server takes {spec.max_request_mb:g} MB"
+    )

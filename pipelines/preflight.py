@@ -1,0 +1,64 @@
+"""What is certain to fail is said before anything is generated: a key that is not there, clips beyond a model's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from operators.lalms.hearing import over_limits
+from pipelines.config import ConfigError
+
+CHOOSE_LENGTH = (
+    "set model.limits.over_long=skip to leave those rows out by name, or =truncate to let the model hear the beginning of "
+    "their clips, which their rows then say"
+)
+
+
+def check_ready(model: Any) -> None:
+    """Ask the model itself whether it can run, where it can tell. Raises what its `check()` raises."""
+    check = getattr(model, "check", None)
+    if check is not None:
+        check()
+
+
+def check_counts(model: Any, needs: Iterable[tuple[int, str]], advice: str) -> None:
+    """Refuse a model that cannot take all clips of an item. `needs`: (clips, item id). Raises ConfigError."""
+    most = getattr(model, "max_clips", None)
+    over = [(need, name) for need, name in needs if most is not None and need > most]
+    if over:
+        need, name = max(over)
+        raise ConfigError(
+            f"{type(model).__name__} takes at most {most} clips, and {len(over)} items need more (item {name!r}: {need}); "
+            f"{advice}"
+        )
+
+
+def check_seconds(model: Any, rows: pa.Table) -> None:
+    """Refuse clips that are longer than a model can take, before the first of `rows` is generated. Raises ConfigError."""
+    limits = getattr(model, "limits", None)
+    if limits is None:
+        return
+    usable = rows.filter(pc.and_(pc.is_null(rows["item_error"]), pc.is_null(rows["audio_error"])))
+    over = over_limits(limits, usable.select(["item_id", "audio_uris", "audio_seconds"]).to_pylist(), True)
+    if over:
+        distinct = dict(over)
+        name, reason = next(iter(distinct.items()))
+        raise ConfigError(
+            f"{len(distinct)} items pass a limit of the model (item {name!r}: {reason}); {_advice(reason)}"
+        )
+
+
+def _advice(reason: str) -> str:
+    if reason.startswith("audio_too_long"):
+        return CHOOSE_LENGTH
+    return "set model.limits.over_many=skip to leave those rows out by name, or choose another model"
+
+
+def needs_of(items: pa.Table) -> Sequence[tuple[int, str]]:
+    """(number of clips, item id) of the items that can be asked at all."""
+    usable = items.filter(pc.is_null(items["item_error"]))
+    names, clips = usable["item_id"].to_pylist(), usable["audio_uris"].to_pylist()
+    return [(len(uris or ()), name) for uris, name in zip(clips, names, strict=True)]
