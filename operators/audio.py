@@ -305,7 +305,7 @@ class ProbeAudio:
         """Start no process yet: the first clip does."""
         from operators.decoder import DecoderProcess
 
-        decoder, memo = DecoderProcess(self.max_seconds, self.deadline_seconds), Memo()
+        decoder, memo = DecoderProcess(self.max_seconds, self.deadline_seconds), Memo("clips")
         return lambda batch: _probe_rows(batch["audio_uris"], memo, decoder.probe)
 
 

@@ -6,9 +6,13 @@ product passes a token budget. Scores must not depend on the cuts; the tests of 
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,6 +20,8 @@ import numpy as np
 CPU_TOKENS, GPU_TOKENS = 512, 16384
 # A written token reads every weight once, however many rows share the step.
 CPU_TOKENS_WRITING = 4096
+# Seconds between two looks at what another copy of the step is computing.
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.005, 0.5
 
 
 def token_budget(given: int | None, device: Any, writing: bool = False) -> int:
@@ -54,24 +60,95 @@ def distinct(values: Iterable[Hashable]) -> tuple[list[Any], np.ndarray]:
     return list(seen), np.asarray(inverse, dtype=np.int64)
 
 
-class Memo:
-    """Remembers the last `size` results by key, so that a thing met again in a later batch costs nothing."""
+class Ledger(Protocol):
+    """Where the copies of one step meet, so that each thing is computed by one of them alone."""
 
-    def __init__(self, size: int = 65536) -> None:
-        self._size = size
+    def claim(self, memo: str, keys: list[Hashable]) -> tuple[dict[Hashable, Any], list[Hashable]]:
+        """What is known of `keys`, and those that the caller shall compute; the others are being computed."""
+
+    def settle(self, memo: str, results: dict[Hashable, Any], given_back: list[Hashable]) -> None:
+        """The results of claimed keys, and the keys that have none and are free again."""
+
+
+@dataclass
+class Units:
+    """What one copy of a step encodes: how many units its memos computed, and the ledger that its copies share."""
+
+    ledger: Ledger | None = None
+    encoded: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def at_hand(self) -> Iterator[None]:
+        """Every Memo that is made in here counts its work here and asks the ledger."""
+        token = _AT_HAND.set(self)
+        try:
+            yield
+        finally:
+            _AT_HAND.reset(token)
+
+    def join(self, memo: str) -> None:
+        """Raises ValueError for a second memo of one name: they would read each other's results."""
+        if memo in self.encoded:
+            raise ValueError(f"two memos of one step are called {memo!r}")
+        self.encoded[memo] = 0
+
+    def report(self) -> dict[str, int]:
+        """Units encoded since the last report, by memo."""
+        counts = dict(self.encoded)
+        self.encoded.update(dict.fromkeys(counts, 0))
+        return counts
+
+
+_AT_HAND: ContextVar[Units | None] = ContextVar("units", default=None)
+
+
+class Memo:
+    """Results by key: a thing met again, in this batch, a later one or a copy of the step, is not computed again.
+
+    `name` says what its keys are ("clips"). The last `size` results are kept, enough for every run short of a million
+    texts. None means that there is no result; it is not kept.
+    """
+
+    def __init__(self, name: str = "units", size: int = 1 << 20) -> None:
+        self._name, self._size = name, size
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
-        self.computed = 0
+        self._units = _AT_HAND.get() or Units()
+        self._units.join(name)
 
     def get(self, keys: Sequence[Hashable], compute: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
-        """Results for `keys`; `compute` is called once with the distinct keys that are not remembered."""
+        """Results for `keys`; `compute` is called with distinct keys that nobody has a result for yet."""
         wanted, inverse = distinct(keys)
         missing = [key for key in wanted if key not in self._kept]
-        fresh = dict(zip(missing, compute(missing), strict=True)) if missing else {}
-        self.computed += len(missing)
+        fresh = self._find(missing, compute) if self._units.ledger else self._compute(missing, compute)
         results = [fresh[key] if key in fresh else self._kept[key] for key in wanted]
         for key, result in zip(wanted, results, strict=True):
-            self._kept[key] = result
-            self._kept.move_to_end(key)
+            if result is not None:
+                self._kept[key] = result
+                self._kept.move_to_end(key)
         while len(self._kept) > self._size:
             self._kept.popitem(last=False)
         return [results[index] for index in inverse]
+
+    def _compute(self, keys: list[Hashable], compute: Callable[[list[Any]], Sequence[Any]]) -> dict:
+        fresh = dict(zip(keys, compute(keys), strict=True)) if keys else {}
+        self._units.encoded[self._name] += sum(result is not None for result in fresh.values())
+        return fresh
+
+    def _find(self, keys: list[Hashable], compute: Callable[[list[Any]], Sequence[Any]]) -> dict:
+        """Compute what no copy has claimed, then wait for what the others compute."""
+        ledger, found, pause = self._units.ledger, {}, SHORTEST_PAUSE
+        while left := [key for key in keys if key not in found]:
+            known, mine = ledger.claim(self._name, left)
+            found |= known
+            if mine:
+                fresh: dict[Hashable, Any] = {}
+                try:
+                    fresh = self._compute(mine, compute)
+                finally:  # an error of one unit must not keep the other copies waiting
+                    good = {key: result for key, result in fresh.items() if result is not None}
+                    ledger.settle(self._name, good, [key for key in mine if key not in good])
+                found |= fresh
+            elif not known:
+                time.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+        return found

@@ -5,6 +5,8 @@ actor pool of its own, and blocks stream from pool to pool.
 
 A worker that dies is replaced and its block tried again, RETRIES times. Rows that kill every worker that touches them
 are then found one by one and given up with a reason, so that they cost themselves and not the run.
+
+Several actors of one stage share a ledger, so that a clip, text or pair that two of them meet is encoded by one.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from tqdm import tqdm
 
 from operators.base import Resources, Stage
 from operators.frames import with_columns
+from pipelines.ledger import Account
 from pipelines.pool import Pool, given_up
 
 RETRIES = 2
@@ -85,30 +88,89 @@ def _without_native_chatter() -> Iterator[None]:
             os.close(saved)
 
 
-def run(stages: list[Stage], table: pa.Table, title: str, together: str | None = None) -> Iterator[pa.Table]:
+def run(stages: list[Stage], table: pa.Table, title: str) -> Iterator[pa.Table]:
     """Stream `table` through `stages` and yield finished blocks as they come, in any order, under a progress bar.
 
-    `together` names a column whose equal neighbours stay in one block, so that what they share (a clip) is worked on
-    once whatever the number of actors. Needs an open `session`.
+    What the memos of a stage compute is computed once in a run, whatever the number of actors. Needs an open `session`.
     """
     if table.num_rows == 0:
         return
     missing = np.ones(table.num_rows, dtype=bool)
     numbered = with_columns(table, {ROW: pa.array(np.arange(table.num_rows))})
+    ledgers = _Ledgers.start(stages)
     with tqdm(total=table.num_rows, desc=f"{title:<10}", unit="row", smoothing=0) as bar:
-        for block in _surviving(stages, numbered, missing, together):
+        for block in _surviving(stages, numbered, missing, ledgers):
             missing[block[ROW].to_numpy()] = False
             bar.update(block.num_rows)
             yield block.drop_columns(ROW)
 
 
+class _Ledgers:
+    """The account of a run in a small actor of its own, and what a worker needs to take part in it."""
+
+    def __init__(self, account: object) -> None:
+        self.account = account
+
+    @classmethod
+    def start(cls, stages: list[Stage]) -> _Ledgers | None:
+        """None where no stage has several workers: a worker's own memory is enough then."""
+        import ray
+
+        if max(stage.resources.actors for stage in stages) == 1:
+            return None
+        return cls(ray.remote(num_cpus=0)(Account).remote())
+
+    def drop_claims(self, worker: str | None = None) -> None:
+        import ray
+
+        ray.get(self.account.drop.remote(worker))
+
+    def __call__(self, stage: str) -> _Ledger:
+        return _Ledger(self.account, _worker_id(), stage)
+
+
+class _Ledger:
+    """A stage's view of the account from one worker (an operators.batching.Ledger)."""
+
+    def __init__(self, account: object, worker: str, stage: str) -> None:
+        self._account, self._worker, self._stage = account, worker, stage
+
+    def claim(self, memo: str, keys: list) -> tuple[dict, list]:
+        import ray
+
+        return ray.get(self._account.claim.remote(self._worker, f"{self._stage}.{memo}", keys))
+
+    def settle(self, memo: str, results: dict, given_back: list) -> None:
+        import ray
+
+        ray.get(self._account.settle.remote(f"{self._stage}.{memo}", results, given_back))
+
+
+def _worker_id() -> str:
+    """The same for a worker and for the one that Ray starts in its place after it died."""
+    import ray
+
+    return ray.get_runtime_context().get_actor_id()
+
+
+class _Worker(Pool):
+    """A Pool in an actor. One that died in the middle of a block left claims that nobody else could settle."""
+
+    def __init__(self, stages: list[Stage], ledgers: _Ledgers | None) -> None:
+        if ledgers:
+            ledgers.drop_claims(_worker_id())
+        super().__init__(stages, ledgers)
+
+
 def _surviving(
-    stages: list[Stage], table: pa.Table, missing: np.ndarray, together: str | None
+    stages: list[Stage], table: pa.Table, missing: np.ndarray, ledgers: _Ledgers | None
 ) -> Iterator[pa.Table]:
     """All blocks of `table`, whatever dies. `missing` [rows] is kept by the caller: what has not been yielded yet."""
     try:
-        yield from _stream(stages, table, together)
+        yield from _stream(stages, table, ledgers)
     except WorkersDied:
+        if ledgers:
+            ledgers.drop_claims()
         # Halves of what is missing, down to single rows: only a row that kills alone is to blame.
         rows = np.flatnonzero(missing[table[ROW].to_numpy()])
         rest = table.take(rows)
@@ -117,10 +179,10 @@ def _surviving(
             yield given_up(stages, rest, reason)
             return
         for half in (rest.slice(0, len(rows) // 2), rest.slice(len(rows) // 2)):
-            yield from _surviving(stages, half, missing, together)
+            yield from _surviving(stages, half, missing, ledgers)
 
 
-def _stream(stages: list[Stage], table: pa.Table, together: str | None) -> Iterator[pa.Table]:
+def _stream(stages: list[Stage], table: pa.Table, ledgers: _Ledgers | None) -> Iterator[pa.Table]:
     """One Ray Data job over `table`."""
     import ray
 
@@ -128,11 +190,11 @@ def _stream(stages: list[Stage], table: pa.Table, together: str | None) -> Itera
         return
     needs = [stage.resources for stage in stages]
     size = _block_rows(table.num_rows, min(r.batch_size for r in needs), max(r.actors for r in needs))
-    blocks = list(cut(table, size, together))
+    blocks = [table.slice(start, size) for start in range(0, table.num_rows, size)]
     _check_room(stages, len(blocks))
     dataset = ray.data.from_arrow(blocks)
     for chain in _pools(stages):
-        dataset = _through(dataset, chain, len(blocks))
+        dataset = _through(dataset, chain, len(blocks), ledgers)
     try:
         yield from dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
     except (ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError) as error:
@@ -181,7 +243,7 @@ def _check_room(stages: list[Stage], blocks: int) -> None:
             )
 
 
-def _through(dataset: object, chain: list[Stage], blocks: int) -> object:
+def _through(dataset: object, chain: list[Stage], blocks: int, ledgers: _Ledgers | None) -> object:
     import ray
 
     actors, cpus, gpus = _share(chain, blocks)
@@ -189,8 +251,8 @@ def _through(dataset: object, chain: list[Stage], blocks: int) -> object:
         # Ray 2.60 has no other way to bound restarts than the one it deprecates; constraints.txt keeps us on 2.60.
         warnings.simplefilter("ignore", ray.util.annotations.RayDeprecationWarning)
         return dataset.map_batches(
-            Pool,
-            fn_constructor_args=(chain,),
+            _Worker,
+            fn_constructor_args=(chain, ledgers if actors > 1 else None),
             batch_size=None,
             batch_format="pyarrow",
             zero_copy_batch=True,
@@ -209,20 +271,6 @@ def _block_rows(rows: int, most: int, actors: int) -> int:
     """Rows per block: at most `most`, and small enough for a dozen blocks per actor (a bar that moves, even work),
     but not under eight: a block costs some 50 ms."""
     return max(1, min(most, max(8, -(-rows // (12 * actors)))))
-
-
-def cut(table: pa.Table, rows: int, together: str | None) -> Iterator[pa.Table]:
-    """Slices of `rows` rows (the last may be shorter), longer where that keeps equal neighbours in `together` in one.
-
-    At most four times as long: a benchmark about one single clip must not become one single block.
-    """
-    values = table.column(together).to_pylist() if together else range(table.num_rows)
-    start = 0
-    for end in range(1, table.num_rows + 1):
-        size = end - start
-        if end == table.num_rows or size >= 4 * rows or (size >= rows and values[end] != values[end - 1]):
-            yield table.slice(start, size)
-            start = end
 
 
 def resources(config: object) -> Resources:

@@ -6,8 +6,11 @@ become reasons in this run and are tried again by the next.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,9 +27,10 @@ from pipelines.execution import run
 
 @dataclass
 class Tally:
-    """What one stage did. `seconds`: time inside it, summed over its actors, without loading weights.
+    """What one stage did, summed over its actors. `seconds`: time inside it, without loading weights.
 
     `usage`: tokens, sound and money that the rows computed now took, failed ones included (operators.usage).
+    `encoded`: how many clips, texts, pairs ... its models were given; no more than there are distinct ones.
     """
 
     rows: int = 0
@@ -36,12 +40,13 @@ class Tally:
     failed: int = 0
     seconds: float = 0.0
     usage: dict[str, float] = field(default_factory=dict)
+    encoded: dict[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Tally) -> Tally:
-        counts = zip(astuple(self)[:-1], astuple(other)[:-1], strict=True)
-        return Tally(*(mine + yours for mine, yours in counts), together(self.usage, other.usage))
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Tally(*(together(a, b) if isinstance(a, dict) else a + b for a, b in pairs))
 
-    def as_dict(self) -> dict[str, float | None]:
+    def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "rows_per_second": self.computed / self.seconds if self.seconds else None}
 
     @property
@@ -78,7 +83,7 @@ class Lookup:
         self._keep(stored)
         self._stored = self._place >= 0
         self._failures: dict[str, str] = {}
-        self._seconds, self._usage = 0.0, {}
+        self._seconds, self._usage, self._encoded = 0.0, {}, {}
 
     def _row_keys(self, rows: pa.Table) -> list[str | None]:
         usable = np.flatnonzero([reason is None for reason in self._blocked])
@@ -119,6 +124,7 @@ class Lookup:
         self._shelf.append(good)
         self._keep(good)
         self._seconds += pc.sum(mine[f"{name}.seconds"]).as_py() or 0.0
+        self._encoded = together(self._encoded, encoded(block, name))
         if "usage" in mine.column_names:
             self._usage = together(self._usage, totals(mine["usage"].to_pylist()))
 
@@ -140,7 +146,14 @@ class Lookup:
         computed = int((self._place >= 0).sum() - self._stored.sum()) + len(self._failures)
         stored = int(np.append(self._stored, False)[self._index.rows].sum())
         failed = int((usable & (self._known() < 0)).sum())
-        return Tally(rows, rows - int(usable.sum()), stored, computed, failed, self._seconds, self._usage)
+        took = (self._seconds, self._usage, self._encoded)
+        return Tally(rows, rows - int(usable.sum()), stored, computed, failed, *took)
+
+
+def encoded(block: pa.Table, stage: str) -> dict[str, int]:
+    """What a stage encoded for the rows of a finished block, by kind."""
+    reports = block[f"{stage}.encoded"].drop_null().to_pylist()
+    return reduce(together, map(json.loads, reports), {})
 
 
 def find_or_compute(lookups: list[Lookup], rows: pa.Table, title: str, carry: Sequence[str] = ()) -> None:
@@ -150,19 +163,19 @@ def find_or_compute(lookups: list[Lookup], rows: pa.Table, title: str, carry: Se
     for lookup in lookups:
         table, todo = lookup.mark(table)
         wanted |= todo
-    pending, together = by_clips(table.take(np.flatnonzero(wanted)))
-    for block in run([lookup.stage for lookup in lookups], pending, title, together):
+    pending = by_clips(table.take(np.flatnonzero(wanted)))
+    for block in run([lookup.stage for lookup in lookups], pending, title):
         for lookup in lookups:
             lookup.take(block)
 
 
-def by_clips(table: pa.Table) -> tuple[pa.Table, str | None]:
-    """Rows of the same clips, in whatever order, next to each other: one actor meets them and encodes each clip once.
+def by_clips(table: pa.Table) -> pa.Table:
+    """Rows of the same clips, in whatever order, next to each other, so that mostly one actor meets them.
 
-    Gives the name of the column that such rows agree in too; None, and the table as it is, where no stage hears clips.
+    The table as it is where no stage hears clips.
     """
     if "audio_hashes" not in table.column_names:
-        return table, None
+        return table
     heard = table["audio_hashes"].to_pylist()
     clips = ["".join(sorted(name or "" for name in hashes or ())) for hashes in heard]
-    return with_columns(table, {"clips": pa.array(clips, pa.string())}).sort_by("clips"), "clips"
+    return with_columns(table, {"clips": pa.array(clips, pa.string())}).sort_by("clips").drop_columns("clips")

@@ -24,7 +24,7 @@ from operators.store import Store
 from operators.usage import number
 from pipelines.config import Cluster
 from pipelines.execution import resources, run
-from pipelines.lookup import Lookup, Tally, find_or_compute
+from pipelines.lookup import Lookup, Tally, encoded, find_or_compute
 from pipelines.preflight import check_seconds
 
 
@@ -91,9 +91,9 @@ def _all_rows(stage: Stage, table: pa.Table, title: str) -> pa.Table:
 def _tally(done: pa.Table, stage: str, error: pa.ChunkedArray) -> Tally:
     tried = pc.sum(done[f"{stage}.todo"]).as_py() or 0
     failed = done.num_rows - error.null_count
-    return Tally(
-        done.num_rows, done.num_rows - tried, 0, tried, failed, pc.sum(done[f"{stage}.seconds"]).as_py()
-    )
+    seconds = pc.sum(done[f"{stage}.seconds"]).as_py()
+    untried = done.num_rows - tried
+    return Tally(done.num_rows, untried, 0, tried, failed, seconds, encoded=encoded(done, stage))
 
 
 def generate(

@@ -1,17 +1,21 @@
 """What one worker does: stages one after the other on a block of rows. Needs no ray.
 
 A boolean column `<stage>.todo` limits a stage to the rows that need it. Each stage adds its declared columns,
-`<stage>.error` (why a row failed in it) and `<stage>.seconds` (its share of the time, without loading weights).
+`<stage>.error` (why a row failed in it), `<stage>.seconds` (its share of the time, without loading weights) and
+`<stage>.encoded` (on one row of the block: how many distinct clips, texts ... it encoded for the block, as JSON).
 """
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from operators.base import Op, Stage, apply_by_row
+from operators.batching import Ledger, Units
 from operators.frames import to_batch, to_column, with_columns
 from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE, score_columns
 
@@ -20,10 +24,14 @@ TYPES = {f.name: f.type for part in (CLIPS, RESPONSE, CHAIN, *map(score_columns,
 
 
 class Pool:
-    """The ops of some stages, built when first needed, kept for the life of the worker."""
+    """The ops of some stages, built when first needed, kept for the life of the worker.
 
-    def __init__(self, stages: list[Stage]) -> None:
+    `ledger` gives the ledger of a stage that runs in several workers.
+    """
+
+    def __init__(self, stages: list[Stage], ledger: Callable[[str], Ledger] | None = None) -> None:
         self._stages = stages
+        self._units = {stage.name: Units(ledger(stage.name) if ledger else None) for stage in stages}
         self._ops: dict[str, Op] = {}
 
     def __call__(self, table: pa.Table) -> pa.Table:
@@ -41,11 +49,12 @@ class Pool:
             spent[todo] = (time.perf_counter() - started) / len(todo)
             for row, failure in zip(todo, failures, strict=True):
                 errors[row] = failure
-        return _written(stage, table, columns, todo, errors, spent)
+        return _written(stage, table, columns, todo, errors, spent, self._units[stage.name].report())
 
     def _op(self, stage: Stage) -> Op:
         if stage.name not in self._ops:
-            self._ops[stage.name] = stage.spec.build()
+            with self._units[stage.name].at_hand():
+                self._ops[stage.name] = stage.spec.build()
         return self._ops[stage.name]
 
 
@@ -54,7 +63,7 @@ def given_up(stages: list[Stage], table: pa.Table, reason: str) -> pa.Table:
     for stage in stages:
         todo = _todo(stage, table)
         errors = [reason if row in todo else None for row in range(table.num_rows)]
-        table = _written(stage, table, {}, todo, errors, np.zeros(table.num_rows))
+        table = _written(stage, table, {}, todo, errors, np.zeros(table.num_rows), {})
     return table
 
 
@@ -72,6 +81,7 @@ def _written(
     todo: np.ndarray,
     errors: list[str | None],
     spent: np.ndarray,
+    encoded: Mapping[str, int],
 ) -> pa.Table:
     """`table` with a stage's columns: results in the rows `todo`, null elsewhere and where a row failed."""
     written: dict[str, pa.Array] = {}
@@ -83,4 +93,8 @@ def _written(
         written[name] = to_column(cells, TYPES[name])
     written[f"{stage.name}.error"] = pa.array(errors, pa.string())
     written[f"{stage.name}.seconds"] = pa.array(spent)
+    counts = [
+        json.dumps(encoded) if row == min(todo, default=None) else None for row in range(table.num_rows)
+    ]
+    written[f"{stage.name}.encoded"] = pa.array(counts, pa.string())
     return with_columns(table, written)

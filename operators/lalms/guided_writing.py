@@ -34,7 +34,7 @@ class GuidedWriter:
     ) -> None:
         self._lm, self._budget, self._limits, self._temperature = lm, tokens_per_batch, limits, temperature
         check_packing(lm, min(1024, lm.context_length))
-        self._passages, self._weighed = Memo(4096), Memo(16384)
+        self._passages, self._weighed = Memo("passages", 4096), Memo("choices", 16384)
         texts = lm.tokenizer.batch_decode([[token] for token in range(len(lm.tokenizer))])
         special = {*lm.tokenizer.all_special_ids, *lm.tokenizer.get_added_vocab().values()}
         self._stops = np.array(

@@ -41,7 +41,7 @@ class Listener:
         self._speech = [
             tagger.class_names.index(name) for name in SPEECH_CLASSES if name in tagger.class_names
         ]
-        self._memo = Memo(4096)
+        self._memo = Memo("clips")
 
     def reports(self, uris: Sequence[str], hashes: Sequence[str | None]) -> list[Report] | str:
         """The reports on one row's clips, or "reason: detail" where a clip is missing, broken or not the one hashed."""

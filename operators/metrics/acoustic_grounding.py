@@ -87,7 +87,7 @@ class _Listener:
 
     def __init__(self, model: LoadedClap | LoadedTagGrounding) -> None:
         self._model = model
-        self._sounds, self._texts = Memo(16384), Memo(16384)
+        self._sounds, self._texts = Memo("clips"), Memo("entities")
 
     def score(self, rows: list[_Row]) -> list[ScoredRow]:
         heard = [row for row in rows if row.entities and not row.error]
@@ -116,8 +116,8 @@ class _Listener:
         embeddings, truncated = self._model.encode_entities(texts)
         return list(zip(embeddings, truncated.tolist(), strict=True))
 
-    def _encode_sounds(self, rows: list[_Row]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-        """Codes by hash, and by hash the error of each sound that no locator gives any more."""
+    def _encode_sounds(self, rows: list[_Row]) -> tuple[dict[str, np.ndarray | None], dict[str, str]]:
+        """Codes by hash, None for a sound that no locator here gives any more, and the errors of those by hash."""
         places: dict[str, list[str]] = {}
         for row in rows:
             for key, uri in zip(row.hashes, row.uris, strict=True):
@@ -128,11 +128,7 @@ class _Listener:
             codes = self._hear({key: places[key] for key in missing}, errors)
             return [codes.get(key) for key in missing]
 
-        codes = dict(zip(places, self._sounds.get(list(places), compute), strict=True))
-        # None was remembered in an earlier batch; here the sound may lie somewhere else.
-        again = {key: places[key] for key, code in codes.items() if code is None and key not in errors}
-        codes.update(self._hear(again, errors))
-        return codes, errors
+        return dict(zip(places, self._sounds.get(list(places), compute), strict=True)), errors
 
     def _hear(self, places: dict[str, list[str]], errors: dict[str, str]) -> dict[str, np.ndarray]:
         """Codes by hash of the sounds that could be decoded; `errors` gets the others."""

@@ -90,7 +90,7 @@ class AudioLexicalDensity:
     def build(self) -> Op:
         similarity = _similarity(self.backbone.load(), word_list(self.audio_words))
         stop_words = frozenset(word_list(self.stop_words)) | frozenset(word_list(self.extra_stop_words))
-        memo = Memo()
+        memo = Memo("words")
 
         def score(batch: Batch) -> Batch:
             texts = ["\n".join(slots) for slots in zip(*(batch[slot] for slot in SLOTS), strict=True)]

@@ -111,7 +111,7 @@ class ChainCoverage:
 
     def build(self) -> Op:
         """Load the LM and read the prompt once. Raises ValueError where prompt and LM do not go together."""
-        lm, memo = self.backbone.load(), Memo()
+        lm, memo = self.backbone.load(), Memo("texts")
         scorer = (ByExpectation if self.mode == "expectation" else ByGeneration)(self, lm)
 
         def score(batch: Batch) -> Batch:

@@ -59,7 +59,7 @@ class InterStepCoherence:
     version: ClassVar[int] = 1
 
     def build(self) -> Op:
-        encoder, memo = self.backbone.load(), Memo()
+        encoder, memo = self.backbone.load(), Memo("texts")
 
         def embed(texts: list[str]) -> list[tuple[np.ndarray, bool]]:
             embeddings, truncated = encoder.encode(texts)

@@ -75,7 +75,7 @@ class ReasoningProgress:
     version: ClassVar[int] = 1
 
     def build(self) -> Op:
-        scorer, memo = self.backbone.load(), Memo()
+        scorer, memo = self.backbone.load(), Memo("pairs")
 
         def entailment(pairs: list[tuple[str, str]]) -> list[Scored]:
             scores, truncated = scorer.entailment([p for p, _ in pairs], [h for _, h in pairs])

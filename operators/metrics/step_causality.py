@@ -105,7 +105,7 @@ class StepCausality:
 
     def build(self) -> Op:
         """Load the LM. Raises ValueError where its context is too short for the limits, or cannot be packed."""
-        lm, memo = self.backbone.load(), Memo()
+        lm, memo = self.backbone.load(), Memo("chains")
         cue = len(lm.token_ids(self.cue))
         check_packing(
             lm, (3 + self.include_question) * (self.max_slot_tokens + 1) + cue + self.max_answer_tokens + 1

@@ -8,6 +8,7 @@ from operators.batching import (
     CPU_TOKENS_WRITING,
     GPU_TOKENS,
     Memo,
+    Units,
     distinct,
     token_batches,
     token_budget,
@@ -47,12 +48,27 @@ def test_memo_computes_each_key_once_even_when_it_forgets():
         asked.append(list(keys))
         return [2 * key for key in keys]
 
-    memo = Memo(size=2)
+    units = Units()
+    with units.at_hand():
+        memo = Memo(size=2)
     assert memo.get([1, 2, 1, 3], double) == [2, 4, 2, 6]
     assert asked == [[1, 2, 3]]
     assert memo.get([3, 2], double) == [6, 4] and len(asked) == 1
     assert memo.get([1], double) == [2] and asked[-1] == [1], "size 2 keeps the two last used"
-    assert memo.computed == 4
+    assert units.report() == {"units": 4}
+
+
+def test_a_memo_does_not_keep_what_has_no_result():
+    memo = Memo()
+    assert memo.get(["a"], lambda keys: [None]) == [None]
+    assert memo.get(["a"], lambda keys: [1]) == [1]
+
+
+def test_two_memos_of_one_step_need_two_names():
+    with Units().at_hand():
+        Memo("texts"), Memo("clips")
+        with pytest.raises(ValueError, match="'texts'"):
+            Memo("texts")
 
 
 def test_a_budget_that_nobody_gave_suits_the_device():

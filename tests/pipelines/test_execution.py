@@ -1,6 +1,8 @@
 """Stages on a real local Ray, with toy Specs."""
 
 import os
+import time
+from collections import Counter
 from typing import ClassVar
 
 import numpy as np
@@ -9,8 +11,10 @@ import pytest
 from pydantic.dataclasses import dataclass
 
 from operators.base import Resources, Stage
+from operators.batching import Memo
 from pipelines.config import Cluster
-from pipelines.execution import ResourceError, cut, run, session
+from pipelines.execution import ResourceError, run, session
+from pipelines.lookup import encoded
 
 
 @dataclass(frozen=True)
@@ -81,17 +85,73 @@ def test_pools_that_do_not_fit_are_refused_instead_of_waiting_for_ever(ray_sessi
         list(run([Stage("m1", Length(), Resources(gpus=1))], table(["a"]), "test"))
 
 
-def test_blocks_do_not_split_rows_that_belong_together():
-    rows = pa.table({"clip": ["a"] * 5 + ["b"] + ["c"] * 3 + ["d"]})
-    assert [block["clip"].to_pylist() for block in cut(rows, 2, "clip")] == [
-        ["a"] * 5,
-        ["b"] + ["c"] * 3,
-        ["d"],
+@dataclass(frozen=True)
+class Diary(Length):
+    """Length by way of a memo of words; writes every word that it looks up, and its process, into a file.
+
+    Its first process to meet "poison" dies with its claims open.
+    """
+
+    diary: str = ""
+
+    def build(self):
+        memo = Memo("words")
+
+        def look_up(words):
+            time.sleep(0.001 * len(words))
+            if "poison" in words and not os.path.exists(self.antidote):
+                open(self.antidote, "w").close()
+                os._exit(1)
+            with open(self.diary, "a") as file:
+                file.write("".join(f"{word} {os.getpid()}\n" for word in words))
+            return [float(len(word)) for word in words]
+
+        def op(batch):
+            texts = [text.split() for text in batch["response"]]
+            flat = [word for words in texts for word in words]
+            known = dict(zip(flat, memo.get(flat, look_up), strict=True))
+            values = np.array([sum(known[word] for word in words) for words in texts])
+            nothing = np.full(len(texts), None, dtype=object)
+            return dict(zip(self.writes, (values, nothing, nothing), strict=True))
+
+        return op
+
+
+def chains(rows, words, each=12):
+    """Texts that share their words in no order: no way to cut the rows keeps all rows of a word together."""
+    draw = np.random.default_rng(0)
+    return [
+        " ".join("w" * (1 + n % 7) + str(n) for n in draw.integers(words, size=each)) for _ in range(rows)
     ]
-    assert [block.num_rows for block in cut(rows, 4, None)] == [4, 4, 2]
-    assert [block.num_rows for block in cut(rows, 1, "clip")] == [4, 1, 1, 3, 1], (
-        "four times as long, no longer"
-    )
+
+
+def read_apart(texts, tmp_path, **more):
+    """The finished rows of three workers, what they looked up, and how often; what their blocks say of it."""
+    diary = tmp_path / "diary"
+    stage = Stage("m1", Diary(diary=str(diary), **more), Resources(cpus=0.5, actors=3, batch_size=8))
+    done = pa.concat_tables(run([stage], table(texts), "test")).sort_by("row")
+    lines = [line.split() for line in diary.read_text().splitlines()]
+    return done, Counter(word for word, _ in lines), {process for _, process in lines}
+
+
+def test_several_workers_encode_each_distinct_unit_once_in_a_run(ray_session, tmp_path):
+    texts = chains(rows=160, words=150)
+    done, times, processes = read_apart(texts, tmp_path)
+    distinct = set(" ".join(texts).split())
+    assert len(processes) > 1, "the work was shared"
+    assert times == dict.fromkeys(distinct, 1)
+    assert encoded(done, "m1") == {"words": len(distinct)}, "and the run's record says so"
+    expected = [float(sum(map(len, text.split()))) for text in texts]
+    assert done["m1_acoustic_grounding"].to_pylist() == expected
+
+
+@pytest.mark.weights
+def test_a_worker_that_dies_with_units_in_hand_leaves_them_to_others(ray_session, tmp_path):
+    texts = [*chains(rows=60, words=40), "poison", *chains(rows=60, words=40)]
+    done, times, _ = read_apart(texts, tmp_path, antidote=str(tmp_path / "antidote"))
+    assert done["m1_acoustic_grounding"].to_pylist() == [float(sum(map(len, t.split()))) for t in texts]
+    assert (tmp_path / "antidote").exists() and times["poison"] == 1
+    assert times == dict.fromkeys(" ".join(texts).split(), 1), "what it had settled is not done again"
 
 
 @dataclass(frozen=True)

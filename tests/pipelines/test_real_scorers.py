@@ -2,14 +2,17 @@
 
 import csv
 import json
+from itertools import pairwise, product
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from operators.metrics.audio_lexical_density import content_words, word_list
 from operators.schema import METRICS
 from pipelines.config import Cluster
 from pipelines.execution import session
+from tests.bench.throughput import offline_scorers
 from tests.pipelines.cli import evaluated
 from tests.pipelines.test_aria_eval import record, results, write_lines
 from tests.shared_data import shared
@@ -64,8 +67,10 @@ def test_the_embedded_model_answers_in_four_slots_with_choices(sample_run):
         assert all(row[slot] for slot in ("perception", "analysis", "reasoning", "answer"))
 
 
-def test_scores_depend_neither_on_batches_nor_on_the_number_of_actors(sample_run, tmp_path):
-    folder, _ = sample_run
+@pytest.fixture(scope="module")
+def many_workers_run(tmp_path_factory):
+    """The same responses without the cascade, in blocks of three rows, two workers to every metric."""
+    folder = tmp_path_factory.mktemp("apart")
     apart = [
         f"cluster.m{n}.{field}" for n in range(1, 7) for field in ("batch_size=3", "cpus=0.25", "actors=2")
     ]
@@ -73,16 +78,60 @@ def test_scores_depend_neither_on_batches_nor_on_the_number_of_actors(sample_run
         f"cluster.m{n}.pool={'text' if n in (2, 5, 6) else 'lm' if n in (3, 4) else 'null'}"
         for n in range(1, 7)
     ]
-    yardsticks_only = ["model=recorded", f"model.path={_careful()}", "model.name=again", "yardsticks=false"]
-    done = evaluated(tmp_path, "benchmark.limit=6", *yardsticks_only, *apart, *pools)
+    again = ["model=recorded", f"model.path={_careful()}", "model.name=again"]
+    return folder, evaluated(folder, "benchmark.limit=6", *again, *apart, *pools)
+
+
+def test_scores_depend_neither_on_batches_nor_on_the_number_of_actors(sample_run, many_workers_run):
+    folder, done = many_workers_run
     assert done.returncode == 0, done.stderr
-    before = {row["item_id"]: row for row in results(folder).to_pylist() if row["model"] == "careful"}
-    for row in results(tmp_path).to_pylist():
+    rows = results(sample_run[0]).to_pylist()
+    before = {(row["model"], row["item_id"]): row for row in rows}
+    before |= {("again", item): row for (model, item), row in before.items() if model == "careful"}
+    found = results(folder).to_pylist()
+    assert len(found) == 4 * 6
+    for row in found:
         for metric in METRICS:
-            assert row[metric] == pytest.approx(before[row["item_id"]][metric], abs=1e-4), (
-                row["item_id"],
-                metric,
+            name = (row["model"], row["item_id"])
+            assert row[metric] == pytest.approx(before[name][metric], abs=1e-4), (name, metric)
+
+
+@pytest.mark.parametrize("run", ["sample_run", "many_workers_run"])
+def test_each_distinct_clip_text_pair_and_word_is_encoded_once(run, request):
+    folder, _ = request.getfixturevalue(run)
+    encoded = {name: stage["encoded"] for name, stage in record(folder)["stages"].items()}
+    assert {name: encoded[name] for name in ("m1", "m2", "m3", "m4", "m5", "m6")} == _distinct(folder)
+
+
+def _distinct(folder):
+    """How many different things a run's metrics have to encode, counted from its table."""
+    rows = results(folder).to_pylist()
+    slots = [[row[slot] for slot in ("perception", "analysis", "reasoning", "answer")] for row in rows]
+    present = {text.strip() for row in slots for text in row[:3] if text.strip()}
+    m5, m6 = (specs := offline_scorers(["m5", "m6"]))["m5"], specs["m6"]
+    pieces = [[m5._pieces(text)[0] for text in row] for row in slots]
+    pairs = {pair for row in pieces for one, other in pairwise(row) for pair in product(one, other)}
+    stop_words = {*word_list(m6.stop_words), *word_list(m6.extra_stop_words)}
+    heard = [row for row in rows if row["entities"]]
+    return {
+        "m1": {
+            "clips": len({key for row in heard for key in row["audio_hashes"]}),
+            "entities": len({entity for row in heard for entity in row["entities"]}),
+        },
+        "m2": {"texts": len(present)},
+        "m3": {"texts": len(present)},
+        "m4": {
+            "chains": len(
+                {(*row[:3], r["choices"][r["gold_index"]]) for row, r in zip(slots, rows, strict=True)}
             )
+        },
+        "m5": {"pairs": len(pairs)},
+        "m6": {
+            "words": len(
+                {w for row in slots for w in content_words("\n".join(row), stop_words, m6.min_length)[0]}
+            )
+        },
+    }
 
 
 def _careful():
