@@ -248,6 +248,7 @@ def test_icc_of_the_six_by_four_ratings_of_shrout_and_fleiss_1979() -> None:
     assert icc_2_1(ratings) == pytest.approx(0.2898, abs=5e-5)
 
 
+@pytest.mark.weights
 def test_icc_agrees_with_pingouin() -> None:
     pingouin, pandas = pytest.importorskip("pingouin"), pytest.importorskip("pandas")
     scores = np.random.default_rng(0).normal(size=(8, 3)) + np.arange(8)[:, None] / 3

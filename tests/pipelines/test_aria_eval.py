@@ -83,6 +83,7 @@ def plain_run(tmp_path_factory):
     return folder, aria_eval(folder, *TOYS, *recorded(folder))
 
 
+@pytest.mark.weights
 def test_scores_answers_and_tables(plain_run):
     folder, done = plain_run
     assert done.returncode == 0, done.stderr
@@ -97,12 +98,14 @@ def test_scores_answers_and_tables(plain_run):
     assert rows["poor", "q2"]["answer_index"] is None
 
 
+@pytest.mark.weights
 def test_the_leaderboard_shows_every_model(plain_run):
     _, done = plain_run
     for words in ("good", "poor", "100.0", "33.3"):
         assert words in done.stdout
 
 
+@pytest.mark.weights
 def test_run_json_says_what_was_asked_and_what_ran(plain_run):
     folder, _ = plain_run
     run_json = record(folder)
@@ -110,11 +113,12 @@ def test_run_json_says_what_was_asked_and_what_ran(plain_run):
     assert len(run_json["fingerprints"]["m1"]) == 16
     assert run_json["versions"]["ray"][0].isdigit()
     # Six rows, but `good` and `poor` reason alike over the same clip: equal work is done once.
-    assert run_json["stages"]["m1"] | {"seconds": 0, "rows_per_second": 0} == {
-        "rows": 6, "unusable": 0, "from_store": 0, "computed": 3, "failed": 0, "seconds": 0, "rows_per_second": 0,
-    }  # fmt: skip
+    told = {name: value for name, value in run_json["stages"]["m1"].items() if "second" not in name}
+    assert told == {"rows": 6, "unusable": 0, "from_store": 0, "computed": 3, "failed": 0, "encoded": {}}
+    assert run_json["stages"]["audio"]["encoded"] == {"clips": 3}
 
 
+@pytest.mark.weights
 def test_a_second_run_computes_nothing_and_gives_the_same_floats(plain_run):
     folder, _ = plain_run
     before = results(folder)

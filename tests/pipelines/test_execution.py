@@ -63,6 +63,7 @@ def test_rows_come_back_once_with_errors_beside_them(ray_session):
     assert done["m1.error"].to_pylist() == [None] * 40 + ["ValueError: bad text"]
 
 
+@pytest.mark.weights
 def test_a_stage_leaves_rows_alone_that_are_not_to_do(ray_session):
     rows = table(["aa", "bad", "cccc"]).append_column("m1.todo", pa.array([True, False, True]))
     done = pa.concat_tables(run([Stage("m1", Length())], rows, "test")).sort_by("row")
@@ -70,6 +71,7 @@ def test_a_stage_leaves_rows_alone_that_are_not_to_do(ray_session):
     assert done["m1.error"].null_count == 3
 
 
+@pytest.mark.weights
 def test_a_worker_that_dies_is_replaced_and_no_row_is_lost(ray_session, tmp_path):
     texts = ["x"] * 20 + ["poison"] + ["yy"] * 20
     stage = Stage("m1", Length(antidote=str(tmp_path / "antidote")), Resources(batch_size=8))
@@ -134,6 +136,7 @@ def read_apart(texts, tmp_path, **more):
     return done, Counter(word for word, _ in lines), {process for _, process in lines}
 
 
+@pytest.mark.weights
 def test_several_workers_encode_each_distinct_unit_once_in_a_run(ray_session, tmp_path):
     texts = chains(rows=160, words=150)
     done, times, processes = read_apart(texts, tmp_path)

@@ -119,6 +119,7 @@ def test_left_padding_puts_every_context_flush_right() -> None:
     assert mask.tolist() == [[1, 1, 1], [0, 0, 1]]
 
 
+@pytest.mark.weights
 def test_a_passage_is_what_the_lm_alone_would_write_up_to_its_limit(lm: CausalLM) -> None:
     import torch
 
@@ -132,6 +133,7 @@ def test_a_passage_is_what_the_lm_alone_would_write_up_to_its_limit(lm: CausalLM
     assert (passage.tokens, passage.ended) == (6, False)
 
 
+@pytest.mark.weights
 def test_a_checkpoints_repetition_penalty_does_not_bear_on_passages(lm: CausalLM, tmp_path: Path) -> None:
     folder = shutil.copytree(lm.weights.source, tmp_path / "lm")
     settings = json.loads((folder / "generation_config.json").read_text())
@@ -242,18 +244,21 @@ def test_a_chain_has_four_slots_and_only_the_detectors_entities(toy: Any, tmp_pa
         )
 
 
+@pytest.mark.weights
 def test_silence_is_no_entity_and_noise_gets_no_words(toy: Any, tmp_path: Path) -> None:
     [response] = toy(batch_of([("What?", ["a", "b"], [clip_file(tmp_path, 0.3)])]))["response"]
     assert parse_slots(response).entities == ("bird vocalization",)
     assert "The recogniser hears no words." in response
 
 
+@pytest.mark.weights
 def test_words_are_heard_where_the_tagger_hears_speech_and_cut_at_the_limit(toy: Any, tmp_path: Path) -> None:
     [response] = toy(batch_of([("What?", ["a", "b"], [clip_file(tmp_path, 0.2)])]))["response"]
     assert '"(ANSWER) no. Entities, ghost, at 11:30 ((question)) word word word ..."' in response
     assert parse_slots(response).entities == ("speech", "bird vocalization")
 
 
+@pytest.mark.weights
 def test_several_clips_are_numbered(toy: Any, tmp_path: Path) -> None:
     uris = [clip_file(tmp_path, 0.1), clip_file(tmp_path, 0.2), clip_file(tmp_path, 0.1)]
     done = toy(batch_of([("Which clip?", ["1", "2"], uris)]))

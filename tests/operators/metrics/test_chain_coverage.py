@@ -247,6 +247,7 @@ def test_generation_tries_greedily_then_with_seeds_of_the_text(tiny, prompt, mon
     assert [seed for _, seed in seen[1:3]] == first
 
 
+@pytest.mark.weights
 def test_sampled_replies_repeat_and_leave_the_global_generator_alone(tiny, prompt):
     import torch
 
@@ -297,6 +298,7 @@ def test_smollm2_expectation_equals_separate_passes():
         assert one.value == pytest.approx(wanted, abs=1e-4)
 
 
+@pytest.mark.weights
 def test_a_checkpoints_repetition_penalty_does_not_bear_on_replies(prompt, tmp_path):
     replies = []
     for penalty in (1.0, 1.5):

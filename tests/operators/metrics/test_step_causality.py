@@ -145,6 +145,7 @@ def test_one_packed_pass_equals_three(tiny, options):
     assert_equals_three_passes(StepCausality(tiny, **options), ROWS, 1e-5)
 
 
+@pytest.mark.weights
 def test_scores_do_not_depend_on_batch_or_order(tiny):
     wide = StepCausality(tiny, form="log_ratio")
     narrow = StepCausality(CausalLM(tiny.weights, tokens_per_batch=1), form="log_ratio")
