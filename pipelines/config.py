@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import os
 import re
 import sys
@@ -189,11 +190,20 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
     os.environ["HYDRA_FULL_ERROR"] = (
         "1"  # Hydra then raises instead of printing, and we can say what is allowed
     )
+
+    @functools.wraps(task)
+    def readable(config: DictConfig) -> None:
+        # Caught inside the job: Hydra announces with all overrides whatever error leaves it.
+        try:
+            task(config)
+        except (ConfigError, OmegaConfBaseException, *MENDABLE) as error:
+            sys.exit(f"error: {error}")
+
     try:
-        hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(task)()
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(readable)()
     except HydraException as error:
         sys.exit(f"error: {_explain_composition(error)}")
-    except (ConfigError, OmegaConfBaseException, *MENDABLE) as error:
+    except OmegaConfBaseException as error:
         sys.exit(f"error: {error}")
 
 
