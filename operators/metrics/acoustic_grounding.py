@@ -6,7 +6,8 @@ in the perception step and a the whole audio. If E is empty, M1 is 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,9 @@ from operators.base import Batch, Op
 from operators.batching import Memo
 from operators.metrics.rows import ScoredRow, columns
 from operators.text import is_absent
+
+# Clips come from disks and object stores, and decoders leave the interpreter free: a few at a time cost less time.
+DECODERS, CLIPS_AHEAD = 4, 16
 
 
 def acoustic_grounding(similarities: Sequence[float] | np.ndarray) -> float:
@@ -134,8 +138,7 @@ class _Listener:
         """Codes by hash of the sounds that could be decoded; `errors` gets the others."""
         codes: dict[str, np.ndarray] = {}
         clips: dict[str, Clip] = {}
-        for key, uris in places.items():
-            found = _find(key, uris)
+        for key, found in _found(places):
             if isinstance(found, Clip):
                 clips[key] = found
             else:
@@ -149,6 +152,15 @@ class _Listener:
         if not clips:
             return {}
         return dict(zip(clips, self._model.encode_clips(list(clips.values())), strict=True))
+
+
+def _found(places: dict[str, list[str]]) -> Iterator[tuple[str, Clip | str]]:
+    """What `_find` gives for every key; a few clips at a time are fetched and decoded side by side."""
+    waiting = list(places.items())
+    with ThreadPoolExecutor(DECODERS) as pool:
+        for start in range(0, len(waiting), CLIPS_AHEAD):
+            some = waiting[start : start + CLIPS_AHEAD]
+            yield from zip((key for key, _ in some), pool.map(lambda place: _find(*place), some), strict=True)
 
 
 def _find(key: str, uris: list[str]) -> Clip | str:

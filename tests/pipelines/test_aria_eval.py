@@ -12,6 +12,9 @@ from pipelines.config import Cluster
 from pipelines.execution import session
 from tests.pipelines.cli import TOY_PATH, TOYS, aria_eval, evaluated
 
+# Whole runs on Ray: more time than the fast part has.
+pytestmark = pytest.mark.weights
+
 CHAIN = "[PERCEPTION] Entities: dog, rain. [ANALYSIS] {a} [REASONING] {r} [ANSWER] {answer}"
 CHOICES = ["dog", "cat", "rain"]
 
@@ -83,7 +86,6 @@ def plain_run(tmp_path_factory):
     return folder, aria_eval(folder, *TOYS, *recorded(folder))
 
 
-@pytest.mark.weights
 def test_scores_answers_and_tables(plain_run):
     folder, done = plain_run
     assert done.returncode == 0, done.stderr
@@ -98,14 +100,12 @@ def test_scores_answers_and_tables(plain_run):
     assert rows["poor", "q2"]["answer_index"] is None
 
 
-@pytest.mark.weights
 def test_the_leaderboard_shows_every_model(plain_run):
     _, done = plain_run
     for words in ("good", "poor", "100.0", "33.3"):
         assert words in done.stdout
 
 
-@pytest.mark.weights
 def test_run_json_says_what_was_asked_and_what_ran(plain_run):
     folder, _ = plain_run
     run_json = record(folder)
@@ -118,7 +118,6 @@ def test_run_json_says_what_was_asked_and_what_ran(plain_run):
     assert run_json["stages"]["audio"]["encoded"] == {"clips": 3}
 
 
-@pytest.mark.weights
 def test_a_second_run_computes_nothing_and_gives_the_same_floats(plain_run):
     folder, _ = plain_run
     before = results(folder)
@@ -146,7 +145,6 @@ def malformed_audio(folder):
     sf.write(folder / "minute.wav", np.tile(samples, 60), 16000)
 
 
-@pytest.mark.weights
 def test_malformed_audio_is_named_and_costs_only_its_own_m1(tmp_path):
     malformed_audio(tmp_path)
     names = [*MALFORMED, "stereo", "minute"]
@@ -166,7 +164,6 @@ def test_malformed_audio_is_named_and_costs_only_its_own_m1(tmp_path):
     assert "missing_file" in done.stdout, "reasons are shown with the table"
 
 
-@pytest.mark.weights
 def test_bad_rows_of_a_manifest_are_counted_by_reason(tmp_path):
     tone(tmp_path / "a.wav")
     rows = [
@@ -207,7 +204,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.weights
 def test_hostile_responses_are_only_text(tmp_path):
     tone(tmp_path / "a.wav")
     write_lines(tmp_path / "q.jsonl", [question(n, "a.wav") for n in range(len(HOSTILE))])
@@ -222,7 +218,6 @@ def test_hostile_responses_are_only_text(tmp_path):
     assert set(answered) >= {"long", "emoji", "right_to_left", "control", "surrogate", "markup"}
 
 
-@pytest.mark.weights
 def test_unscorable_rows_have_reasons_and_too_many_of_them_fail_the_run(tmp_path):
     tone(tmp_path / "a.wav")
     write_lines(tmp_path / "q.jsonl", [question(n, "a.wav") for n in range(4)])
@@ -238,7 +233,6 @@ def test_unscorable_rows_have_reasons_and_too_many_of_them_fail_the_run(tmp_path
     assert record(tmp_path)["stages"]["m3"]["computed"] == 2, "failures are not stored: they were tried again"
 
 
-@pytest.mark.weights
 def test_nothing_to_score_is_not_a_success(tmp_path):
     write_lines(tmp_path / "q.jsonl", [question(0, "../out.wav")])
     write_lines(tmp_path / "r.jsonl", [said(0)])

@@ -1,0 +1,6 @@
+"""Two test processes share the machine (pyproject.toml): each keeps to one core, before torch is imported."""
+
+import os
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
