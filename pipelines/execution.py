@@ -118,7 +118,9 @@ class _Ledgers:
 
         if max(stage.resources.actors for stage in stages) == 1:
             return None
-        return cls(ray.remote(num_cpus=0)(Account).remote())
+        # One that dies with its node starts anew and knows nothing: work is then repeated, and no row is lost.
+        options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
+        return cls(ray.remote(**options)(Account).remote())
 
     def drop_claims(self, worker: str | None = None) -> None:
         import ray
