@@ -84,7 +84,7 @@ class Court:
         mine = Journal()
         replies = phases.generate(table, self.name, self._judge, self._store, self._cluster, mine)
         tallies = self._journal.stages
-        tallies["generate"] = added(tallies.get("generate", Tally()), mine.stages["generate"])
+        tallies["generate"] = tallies.get("generate", Tally()) + mine.stages["generate"]
         spent = self._journal.wall_seconds
         spent["generate"] = spent.get("generate", 0.0) + mine.wall_seconds["generate"]
         return replies.to_pylist()
@@ -92,11 +92,6 @@ class Court:
 
 def _unreadable(call: Row, reply: Row) -> bool:
     return reply["response"] is not None and read_reply(call, reply["response"]).reason is not None
-
-
-def added(one: Tally, other: Tally) -> Tally:
-    """Two tallies of one stage as one."""
-    return Tally(*(getattr(one, name) + getattr(other, name) for name in vars(one)))
 
 
 def judge_all(items: Sequence[Row], designs: Sequence[Design], court: Court) -> list[Row]:

@@ -15,3 +15,16 @@ def test_a_stage_fails_by_its_share_of_the_rows_it_could_try():
 def test_clips_that_cannot_be_heard_and_rows_nobody_tried_are_no_failing_stage():
     journal = Journal({"audio": Tally(rows=4, failed=4), "generate": Tally(rows=4, unusable=4)})
     assert journal.failing(0.0) == []
+
+
+def test_the_work_of_two_parts_of_a_stage_adds_up():
+    one = Tally(rows=2, computed=2, seconds=0.5, usage={"cost": 1.0}, encoded={"clips": 1})
+    other = Tally(rows=1, failed=1, usage={"audio_seconds": 3.0}, encoded={"clips": 2, "texts": 4})
+    assert one + other == Tally(
+        rows=3,
+        computed=2,
+        failed=1,
+        seconds=0.5,
+        usage={"cost": 1.0, "audio_seconds": 3.0},
+        encoded={"clips": 3, "texts": 4},
+    )
