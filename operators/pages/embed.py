@@ -52,10 +52,10 @@ def page(
 
     The folder holds `page.html` (what stands in the body) and any number of `.css` and `.js` files, which follow those
     of `common/` in the order of their names, as classic scripts at the end of the body. `data` and `large` become data
-    blocks by id, which a script reads with `embedded(id)` (a promise); those of `large` are compressed. Audio and
+    blocks by name, which a script reads with `embedded(name)` (a promise); those of `large` are compressed. Audio and
     images may be data or blob URIs; `linked_media` also allows files beside the page.
 
-    Raises ValueError for an id that is not a lower-case name, or NaN or infinity in the data, TypeError for what JSON
+    Raises ValueError for a block's name that is not in lower case, or NaN or infinity in the data, TypeError for what JSON
     cannot say.
     """
     styles = [_element("style", text) for text in _texts(name, ".css")]
@@ -121,5 +121,5 @@ def _element(tag: str, text: str) -> str:
 
 def _block(key: str, kind: str, text: str) -> str:
     if not _ID.fullmatch(key):
-        raise ValueError(f"the id of a data block is a lower-case name, not {key!r}")
-    return f'<script type="{kind}" id="{key}">{text}</script>'
+        raise ValueError(f"the name of a data block is in lower case, not {key!r}")
+    return f'<script type="{kind}" id="data-{key}">{text}</script>'

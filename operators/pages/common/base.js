@@ -15,14 +15,23 @@ function node(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** The value of the data block `id`, decompressed where it is compressed. */
-async function embedded(id) {
-  const block = document.getElementById(id);
-  if (!block) throw new Error(`this page has no data block ${id}`);
+/** Whether the page has a data block of this name. */
+function has(name) {
+  return document.getElementById(`data-${name}`) !== null;
+}
+
+/** The value of the data block `name`, decompressed where it is compressed. */
+async function embedded(name) {
+  const block = document.getElementById(`data-${name}`);
+  if (!block) throw new Error(`this page has no data block ${name}`);
   if (block.type === "application/json") return JSON.parse(block.textContent);
   const bytes = Uint8Array.from(atob(block.textContent), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).json();
+  const unzip = new DecompressionStream("gzip");
+  const writer = unzip.writable.getWriter();
+  const written = Promise.all([writer.write(bytes), writer.close()]);
+  const value = await new Response(unzip.readable).json();
+  await written;
+  return value;
 }
 
 /** Saves `text` as a file of the reader's. */

@@ -56,7 +56,7 @@ def test_titles_are_escaped(tmp_path, monkeypatch):
     monkeypatch.setattr(embed, "PAGES", tmp_path)
     name = probe(tmp_path, "0")
     assert "<title>&lt;/title&gt;&lt;script&gt;</title>" in page(name, "</title><script>", {})
-    with pytest.raises(ValueError, match="lower-case"):
+    with pytest.raises(ValueError, match="lower case"):
         page(name, "t", {'"><script>': 1})
     probe(tmp_path, "'</SCRIPT>'")
     with pytest.raises(ValueError, match="</script"):

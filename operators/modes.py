@@ -1,0 +1,53 @@
+"""The three reasoning modes of ARIA-Rubrics: Reasoning, Scaffolding, Decoration.
+
+Section 3.4 reads them off a model's profile: high accuracy with high ARIA is Reasoning, high accuracy with low ARIA is
+Decoration, and Scaffolding shows in low M2, M4 and M5, which look at what the steps say, whatever the structure (M3).
+
+*Our reading*: the paper gives no number for "high". Scores of different backbones lie on different scales, so a value
+is high where it is at least the median of the models that are compared with the same scorers on the same items. A
+model of low accuracy whose M2, M4 and M5 are not low fits none of the three sentences: it has no mode, and is not
+pressed into one. Fewer than three models are no field to compare in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Literal, NamedTuple
+
+Mode = Literal["Reasoning", "Scaffolding", "Decoration"]
+MODES: tuple[Mode, ...] = ("Reasoning", "Scaffolding", "Decoration")
+LEAST_MODELS = 3
+
+
+class Profile(NamedTuple):
+    """A model's means in [0, 1]."""
+
+    accuracy: float
+    aria: float
+    m2: float
+    m4: float
+    m5: float
+
+    @property
+    def meaning(self) -> float:
+        """The mean of M2, M4 and M5, by which Scaffolding is told."""
+        return (self.m2 + self.m4 + self.m5) / 3
+
+
+def mode_of_profile(profile: Profile, accuracy: float, aria: float, meaning: float) -> Mode | None:
+    """The mode of one model (section 3.4), or None where no sentence of the paper fits.
+
+    `accuracy`, `aria`, `meaning`: from where on each counts as high.
+    """
+    if profile.accuracy >= accuracy:
+        return "Reasoning" if profile.aria >= aria else "Decoration"
+    return "Scaffolding" if profile.meaning < meaning else None
+
+
+def modes_of_profiles(profiles: Sequence[Profile]) -> list[Mode | None]:
+    """The mode of each model beside the others, "high" being the median or above; None for all of fewer than three."""
+    if len(profiles) < LEAST_MODELS:
+        return [None] * len(profiles)
+    limits = [median(getattr(one, name) for one in profiles) for name in ("accuracy", "aria", "meaning")]
+    return [mode_of_profile(one, *limits) for one in profiles]

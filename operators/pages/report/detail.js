@@ -1,0 +1,170 @@
+"use strict";
+// One response: question, choices, clips, the chain in its slots, both extractions, and what every metric saw.
+
+const SLOTS = ["perception", "analysis", "reasoning", "answer"];
+const AT_FIRST = 20000;
+
+function responseView(browser, row, item, detail) {
+  const { columns, models } = browser;
+  const [sign, kind, said] = browser.verdict(row);
+  const step = (by) => node("button", { type: "button", onclick: () => browser.open(browser.at + by, true), disabled: browser.order[browser.at + by] === undefined, "aria-label": by < 0 ? "previous response" : "next response" }, by < 0 ? "‹" : "›");
+  return [
+    node("div", { class: "head" }, node("button", { type: "button", class: "back", "aria-label": "back to the list", onclick: () => browser.back() }, "‹ List"),
+      node("h3", {}, node("span", { class: kind }, `${sign} `), `${item.item_id}, ${models[columns.model[row]]}`, node("span", { class: "only-read" }, `: ${said}`)), step(-1), step(1)),
+    node("p", { class: "soft" }, [item.benchmark, item.category, columns.trial[row] ? `trial ${columns.trial[row]}` : null, `ARIA ${shown(columns.aria[row])}`].filter(Boolean).join(" · ")),
+    problems(item, detail),
+    node("h4", {}, item.question ?? ""),
+    choices(item, columns.answer[row], columns.answer_paper[row]),
+    players(item.clips, browser.clips),
+    node("h4", {}, "Response"),
+    response(detail),
+    node("h4", {}, "Extracted answer"),
+    extraction(item, detail),
+    node("h4", {}, "What the metrics saw"),
+    node("div", { class: "metrics" }, Object.keys(browser.labels).filter((name) => name !== "aria").map((name) => metricCard(browser.labels[name], name, columns[name][row], detail))),
+    others(browser, row),
+  ].filter(Boolean);
+}
+
+function problems(item, detail) {
+  const found = [item.item_error, item.audio_error, detail.response_error, detail.row_error].filter(Boolean);
+  return found.length > 0 && node("div", { class: "card wrong" }, [...new Set(found)].map((text) => node("p", {}, text)));
+}
+
+function choices(item, robust, paper) {
+  const tag = (on, text) => on && node("span", { class: "tag" }, text);
+  return node("ol", { class: "choices" }, (item.choices ?? []).map((choice, place) =>
+    node("li", { class: place === item.gold_index ? "right" : place === robust ? "wrong" : null }, choice,
+      tag(place === item.gold_index, "right answer"), tag(place === robust, "extracted"), tag(place === paper && paper !== robust, "extracted by the paper's rule"))));
+}
+
+function players(places, clips) {
+  return node("div", {}, places.map((place, number) => {
+    const clip = clips[place];
+    const name = `${places.length > 1 ? `Clip ${number + 1}: ` : ""}${clip.name}${clip.seconds === null ? "" : ` (${shown(clip.seconds, 1)} s)`}`;
+    if (clip.missing) return node("p", { class: "soft" }, `${name}: ${clip.missing}.`);
+    const audio = node("audio", { controls: true, preload: "none", "aria-label": name });
+    const note = node("span", { class: "soft" }, name);
+    if (clip.href) audio.src = clip.href;
+    else embedded(clip.block).then((uri) => { audio.src = uri; });
+    audio.addEventListener("error", () => { note.textContent = `${name}: the file ${decodeURIComponent(clip.href ?? clip.name)} is missing beside this page, or of a kind that this browser does not play.`; });
+    return node("div", {}, note, audio);
+  }));
+}
+
+/** [[text, slot or null], ...] of the whole response; a slot stands where its text last occurs, not inside another. */
+function inSlots(text, slots) {
+  const taken = [];
+  const missing = [];
+  for (const slot of Object.keys(slots).sort((a, b) => slots[b].length - slots[a].length)) {
+    let at = text.lastIndexOf(slots[slot]);
+    const clash = () => taken.some((other) => at < other.end && other.start < at + slots[slot].length);
+    while (at > 0 && clash()) at = text.lastIndexOf(slots[slot], at - 1);
+    if (at < 0 || clash()) missing.push(slot);
+    else taken.push({ start: at, end: at + slots[slot].length, slot });
+  }
+  const parts = [];
+  let from = 0;
+  for (const { start, end, slot } of taken.sort((a, b) => a.start - b.start)) {
+    if (start > from) parts.push([text.slice(from, start), null]);
+    parts.push([text.slice(start, end), slot]);
+    from = end;
+  }
+  if (from < text.length) parts.push([text.slice(from), null]);
+  return { parts, missing };
+}
+
+function response(detail) {
+  const text = detail.response;
+  if (text === undefined) return node("p", { class: "soft" }, "There is no response.");
+  const slots = Object.fromEntries(SLOTS.filter((slot) => detail[slot]).map((slot) => [slot, detail[slot]]));
+  const { parts, missing } = inSlots(text, slots);
+  const box = node("div", { class: "response", dir: "auto" });
+  const fill = (limit) => {
+    let left = limit;
+    box.replaceChildren(...parts.map(([part, slot]) => {
+      const cut = part.slice(0, Math.max(0, left));
+      left -= part.length;
+      return cut && node("span", { class: slot && `slot ${slot}`, title: slot }, cut);
+    }).filter(Boolean));
+  };
+  fill(AT_FIRST);
+  const more = text.length > AT_FIRST && node("button", { type: "button", onclick: () => { fill(Infinity); more.remove(); } }, `Show all ${text.length.toLocaleString("en")} characters`);
+  const absent = SLOTS.filter((slot) => !slots[slot]);
+  return node("div", {}, node("div", { class: "legend" }, SLOTS.filter((slot) => slots[slot]).map((slot) => node("span", { class: `slot ${slot}` }, slot)),
+    absent.length > 0 && node("span", { class: "soft" }, `absent: ${absent.join(", ")}`)), box, more,
+    missing.map((slot) => node("p", {}, node("span", { class: `slot ${slot}` }, `${slot}: ${slots[slot].slice(0, AT_FIRST)}`))),
+    detail.finish_reason && node("p", { class: "soft" }, `finished: ${detail.finish_reason}`));
+}
+
+function extraction(item, detail) {
+  const letter = (place) => (place === undefined ? "none" : `${String.fromCharCode(65 + place)}: ${item.choices?.[place] ?? ""}`);
+  const rules = [["robust rule", ""], ["paper's rule", "_paper"]];
+  return table("Both extractors", [
+    { title: "Rule", of: ([name]) => name },
+    { title: "Answer", of: ([, end]) => letter(detail[`answer_index${end}`]) },
+    { title: "Found by", of: ([, end]) => detail[`answer_stage${end}`] ?? "–" },
+    { title: "Why none", of: ([, end]) => detail[`answer_reason${end}`] ?? "" },
+  ], rules);
+}
+
+function metricCard(label, name, value, detail) {
+  const { details = {}, reason } = detail.metrics[name] ?? {};
+  const body = { m1: grounding, m2: coherence, m3: coverage, m4: causality, m5: progress, m6: density }[name.slice(0, 2)];
+  return node("div", { class: "card" }, node("h4", {}, node("span", {}, label), node("span", {}, shown(value))),
+    reason && node("p", { class: "wrong" }, reason), body(details, detail),
+    details.truncated?.length > 0 && node("p", { class: "soft" }, `cut at the model's limit: ${details.truncated.join(", ")}`));
+}
+
+function grounding(details) {
+  const { entities = [], similarities = [] } = details;
+  if (!entities.length) return node("p", { class: "soft" }, "The perception step names no entity.");
+  return node("div", {}, entities.map((entity, place) => meter(entity, similarities[place] ?? null)));
+}
+
+function coherence(details) {
+  return [["P to A", details.cosine_p_a], ["A to R", details.cosine_a_r]].map(([name, value]) => meter(name, value ?? null, "var(--c2)"));
+}
+
+function coverage(details) {
+  return SLOTS.filter((slot) => slot in details).map((slot) => meter(slot, details[slot], "var(--c3)"));
+}
+
+/** Perplexity of the right answer after each step, and the information that the step brought. */
+function causality(details) {
+  const steps = [["P", details.ppl_p], ["P A", details.ppl_pa], ["P A R", details.ppl_par]];
+  if (steps.every(([, value]) => value === undefined)) return null;
+  const change = (place) => (place === 0 || steps[place][1] == null || steps[place - 1][1] == null ? "–" : shown(steps[place][1] - steps[place - 1][1], 1));
+  return [table("Perplexity of the right answer", [
+    { title: "after", of: ([name]) => name },
+    { title: "perplexity", number: true, of: ([, value]) => shown(value, 1) },
+    { title: "change", number: true, of: (step) => change(steps.indexOf(step)) }], steps),
+  node("p", { class: "soft" }, "A fall: the step made the right answer likelier.")];
+}
+
+function progress(details, detail) {
+  const pairs = [["p_a", "perception", "analysis"], ["a_r", "analysis", "reasoning"], ["r_ans", "reasoning", "answer"]];
+  return pairs.filter(([key]) => key in details).map(([key, premise, hypothesis]) => node("div", { class: "pair" },
+    meter(`${premise} ⊨ ${hypothesis}`, details[key], "var(--c6)"),
+    detail[premise] && node("p", { class: "clamp", title: detail[premise].slice(0, 2000) }, node("b", {}, "if "), detail[premise].slice(0, 400)),
+    detail[hypothesis] && node("p", { class: "clamp", title: detail[hypothesis].slice(0, 2000) }, node("b", {}, "then "), detail[hypothesis].slice(0, 400))));
+}
+
+function density(details) {
+  if (details.n_words === undefined) return null;
+  return node("p", {}, `${details.n_words} words counted, ${details.n_out_of_vocabulary} of them unknown to the word vectors, ${details.n_stop_words} stop words left out.`);
+}
+
+/** What the other models (or trials) made of the same item. */
+function others(browser, row) {
+  const { columns, models } = browser;
+  const rows = [];
+  for (let other = 0; other < browser.size; other++) if (columns.item[other] === columns.item[row] && other !== row) rows.push(other);
+  if (!rows.length) return null;
+  const item = browser.items[columns.item[row]];
+  return node("div", {}, node("h4", {}, "The same item"), table("Other responses", [
+    { title: "Model", of: (other) => node("a", { href: `#${new URLSearchParams({ item: item.item_id, benchmark: item.benchmark ?? "", model: models[columns.model[other]], trial: columns.trial[other] ?? 0 })}` }, models[columns.model[other]]) },
+    { title: "", of: (other) => { const [sign, kind, said] = browser.verdict(other); return node("span", { class: kind }, `${sign} ${said}`); } },
+    { title: "Answer", of: (other) => (columns.answer[other] === null ? "–" : item.choices[columns.answer[other]]) },
+    { title: "ARIA", number: true, of: (other) => shown(columns.aria[other]) }], rows));
+}

@@ -1,0 +1,236 @@
+"use strict";
+// The item browser: 18,000 rows in a list of which only the visible ones exist, filtered over columns of numbers.
+
+const OUTCOMES = { all: "all", right: "right", wrong: "wrong answer", none: "no answer", failed: "not scored (no ARIA)", differ: "extractors differ" };
+
+class Browser {
+  constructor(data, labels) {
+    Object.assign(this, data, { labels, order: [], at: -1, texts: null, blocks: new Map() });
+    this.size = this.columns.item.length;
+    this.find = Object.fromEntries(["q", "deep", "model", "category", "outcome", "reason", "sort", "clear", "count", "list", "rows", "detail", "controls"].map((id) => [id, document.getElementById(id)]));
+    this.itemTexts = this.items.map((item) => [item.item_id, item.question, item.category, item.benchmark, ...(item.choices ?? [])].join("\n").toLowerCase());
+    this.fillControls();
+    this.listen();
+    this.rowHeight = parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--row"));
+  }
+
+  fillControls() {
+    const options = (select, pairs) => select.replaceChildren(...pairs.map(([value, text]) => node("option", { value }, text)));
+    const sorted = (values) => [...new Set(values)].filter((value) => value !== null).sort();
+    options(this.find.model, [["", "all"], ...this.models.map((name) => [name, name])]);
+    options(this.find.category, [["", "all"], ...sorted(this.items.map((item) => item.category)).map((name) => [name, name])]);
+    options(this.find.outcome, Object.entries(OUTCOMES));
+    options(this.find.reason, [["", "all"], ...sorted(this.columns.reason).map((name) => [name, name])]);
+    const measures = Object.keys(this.labels);
+    options(this.find.sort, [["", "as in the run"], ...measures.flatMap((name) => [[`${name} up`, `${this.labels[name]}, lowest first`], [`${name} down`, `${this.labels[name]}, highest first`]])]);
+  }
+
+  listen() {
+    const { find } = this;
+    find.controls.addEventListener("submit", (event) => event.preventDefault());
+    find.q.addEventListener("input", () => this.apply());
+    for (const select of [find.model, find.category, find.outcome, find.reason, find.sort]) select.addEventListener("change", () => this.apply());
+    find.deep.addEventListener("change", async () => { if (find.deep.checked) await this.readResponses(); this.apply(); });
+    find.clear.addEventListener("click", () => { find.controls.reset(); this.apply(); });
+    find.list.addEventListener("scroll", () => this.paint(), { passive: true });
+    find.list.addEventListener("keydown", (event) => this.key(event));
+    find.rows.addEventListener("click", (event) => {
+      const row = event.target.closest(".row");
+      if (row) this.open(Number(row.dataset.place), true);
+    });
+    document.addEventListener("keydown", (event) => this.globalKey(event));
+    addEventListener("hashchange", () => this.fromHash());
+    addEventListener("resize", () => this.paint());
+  }
+
+  // --- filter and sort ---------------------------------------------------------------------------------------------
+
+  /** Rows that pass every control, in the chosen order. */
+  apply() {
+    const { find, columns } = this;
+    const needle = find.q.value.trim().toLowerCase();
+    const model = find.model.value === "" ? -1 : this.models.indexOf(find.model.value);
+    const category = find.category.value, outcome = find.outcome.value, reason = find.reason.value;
+    const inItem = needle ? this.itemTexts.map((text) => text.includes(needle)) : null;
+    const inModel = needle ? this.models.map((name) => name.toLowerCase().includes(needle)) : null;
+    const responses = needle && find.deep.checked ? this.texts : null;
+    const kept = [];
+    for (let row = 0; row < this.size; row++) {
+      if (model >= 0 && columns.model[row] !== model) continue;
+      if (category && this.items[columns.item[row]].category !== category) continue;
+      if (outcome !== "all" && !this.has(row, outcome)) continue;
+      if (reason && columns.reason[row] !== reason) continue;
+      if (needle && !inItem[columns.item[row]] && !inModel[columns.model[row]] && !(responses && responses[row].includes(needle))) continue;
+      kept.push(row);
+    }
+    this.order = this.sorted(kept);
+    this.at = this.current === undefined ? -1 : this.order.indexOf(this.current);
+    find.rows.style.height = `${this.order.length * this.rowHeight}px`;
+    find.list.scrollTop = this.at < 0 ? 0 : Math.max(0, (this.at - 3) * this.rowHeight);
+    find.count.textContent = `${this.order.length.toLocaleString("en")} of ${this.size.toLocaleString("en")} responses.`;
+    this.paint();
+  }
+
+  has(row, outcome) {
+    const { columns } = this;
+    if (outcome === "right") return columns.correct[row] === true;
+    if (outcome === "wrong") return columns.correct[row] === false && columns.answer[row] !== null;
+    if (outcome === "none") return columns.answer[row] === null;
+    if (outcome === "failed") return columns.aria[row] === null;
+    return columns.answer[row] !== columns.answer_paper[row];
+  }
+
+  /** `rows` by the chosen measure; rows without it come last either way. */
+  sorted(rows) {
+    const [name, way] = this.find.sort.value.split(" ");
+    if (!name) return rows;
+    const values = this.columns[name], sign = way === "up" ? 1 : -1;
+    const missing = rows.filter((row) => values[row] === null);
+    return rows.filter((row) => values[row] !== null).sort((a, b) => sign * (values[a] - values[b]) || a - b).concat(missing);
+  }
+
+  /** Every response in lower case, for the search; block by block, so that the page stays alive. */
+  async readResponses() {
+    if (this.texts) return;
+    const texts = [];
+    const total = Math.ceil(this.size / this.rows_per_block);
+    for (let number = 0; number < total; number++) {
+      const block = await embedded(`rows-${number}`);
+      for (const row of block) texts.push((row.response ?? "").toLowerCase());
+      this.find.count.textContent = `Reading responses: ${number + 1} of ${total} blocks.`;
+    }
+    this.texts = texts;
+  }
+
+  // --- the list ----------------------------------------------------------------------------------------------------
+
+  /** Puts the visible rows, and a few beside them, into the document. */
+  paint() {
+    const { list, rows } = this.find;
+    const from = Math.max(0, Math.floor(list.scrollTop / this.rowHeight) - 4);
+    const to = Math.min(this.order.length, Math.ceil((list.scrollTop + list.clientHeight) / this.rowHeight) + 4);
+    const made = [];
+    for (let place = from; place < to; place++) made.push(this.line(place));
+    rows.replaceChildren(...made);
+    const active = this.at >= from && this.at < to ? `row-${this.at}` : "";
+    if (active) list.setAttribute("aria-activedescendant", active); else list.removeAttribute("aria-activedescendant");
+  }
+
+  line(place) {
+    const row = this.order[place], { columns } = this;
+    const item = this.items[columns.item[row]];
+    const [sign, kind, said] = this.verdict(row);
+    const trial = columns.trial[row] ? ` #${columns.trial[row]}` : "";
+    const made = node("div", { class: "row", id: `row-${place}`, role: "option", "aria-selected": String(place === this.at), "aria-setsize": this.order.length, "aria-posinset": place + 1, "data-place": place },
+      node("div", { class: "first" }, node("span", { class: kind, title: said }, sign, node("span", { class: "only-read" }, said)),
+        node("span", { class: "who" }, node("b", {}, item.item_id), ` ${this.models[columns.model[row]]}${trial}`),
+        this.bars(row), node("span", { class: "value", title: "ARIA" }, shown(columns.aria[row], 2))),
+      node("div", { class: "second" }, item.question ?? ""));
+    made.style.top = `${place * this.rowHeight}px`;
+    return made;
+  }
+
+  /** Six little bars, M1 to M6. */
+  bars(row) {
+    const names = Object.keys(this.labels).filter((name) => name !== "aria");
+    return node("svg", { width: 44, height: 16, "aria-hidden": "true" }, names.map((name, place) => {
+      const value = this.columns[name][row];
+      const height = value === null ? 16 : Math.max(1, 16 * value);
+      return node("rect", { x: place * 7.5, width: 6, y: 16 - height, height, fill: value === null ? "var(--line)" : "var(--c1)" });
+    }));
+  }
+
+  verdict(row) {
+    const { correct, answer } = this.columns;
+    if (correct[row] === true) return ["✓", "right", "right"];
+    if (answer[row] === null) return ["–", "none", this.columns.reason[row] ?? "no answer"];
+    return correct[row] === false ? ["✗", "wrong", "wrong"] : ["?", "none", "cannot be judged"];
+  }
+
+  // --- moving and opening ------------------------------------------------------------------------------------------
+
+  key(event) {
+    const page = Math.max(1, Math.floor(this.find.list.clientHeight / this.rowHeight) - 1);
+    const steps = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1, PageDown: page, PageUp: -page, Home: -this.size, End: this.size };
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key in steps) {
+      event.preventDefault();
+      this.open(Math.min(this.order.length - 1, Math.max(0, this.at + steps[event.key])), false);
+    } else if (event.key === "Enter" && this.at >= 0) {
+      event.preventDefault();
+      this.open(this.at, true);
+    }
+  }
+
+  globalKey(event) {
+    const typing = event.target.matches("input, select, textarea");
+    if (event.key === "Escape") this.back();
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/") { event.preventDefault(); this.find.q.focus(); }
+    const player = this.find.detail.querySelector("audio");
+    if (event.key === "p" && player) { if (player.paused) player.play(); else player.pause(); }
+  }
+
+  /** Shows the row at `place` of the list; with `enter` the reader goes there. */
+  async open(place, enter) {
+    if (place < 0 || place >= this.order.length) return;
+    this.at = place;
+    this.current = this.order[place];
+    const { list } = this.find;
+    const top = place * this.rowHeight;
+    if (top < list.scrollTop) list.scrollTop = top;
+    if (top + this.rowHeight > list.scrollTop + list.clientHeight) list.scrollTop = top + this.rowHeight - list.clientHeight;
+    this.paint();
+    await this.show(this.current, enter);
+  }
+
+  async show(row, enter) {
+    const detail = await this.detailOf(row);
+    if (row !== this.current) return;
+    const { columns } = this;
+    const item = this.items[columns.item[row]];
+    const link = new URLSearchParams({ item: item.item_id, benchmark: item.benchmark ?? "", model: this.models[columns.model[row]], trial: columns.trial[row] ?? 0 });
+    history.replaceState(null, "", `#${link}`);
+    this.find.detail.replaceChildren(...responseView(this, row, item, detail));
+    this.find.detail.scrollTop = 0;
+    if (enter) {
+      this.find.detail.classList.add("open");
+      document.body.classList.add("reading");
+      this.find.detail.focus({ preventScroll: true });
+    }
+  }
+
+  async detailOf(row) {
+    const number = Math.floor(row / this.rows_per_block);
+    if (!this.blocks.has(number)) {
+      if (this.blocks.size > 20) this.blocks.clear();
+      this.blocks.set(number, embedded(`rows-${number}`));
+    }
+    return (await this.blocks.get(number))[row % this.rows_per_block];
+  }
+
+  back() {
+    this.find.detail.classList.remove("open");
+    document.body.classList.remove("reading");
+    this.find.list.focus({ preventScroll: true });
+  }
+
+  /** Opens what the address names: #item=..., and of several rows the one of `model`, `benchmark` and `trial`. */
+  async fromHash() {
+    const wanted = new URLSearchParams(location.hash.slice(1));
+    if (!wanted.has("item")) return;
+    const { columns } = this;
+    const fits = (row) => {
+      const item = this.items[columns.item[row]];
+      return item.item_id === wanted.get("item") && (!wanted.get("benchmark") || item.benchmark === wanted.get("benchmark")) &&
+        (!wanted.has("model") || this.models[columns.model[row]] === wanted.get("model")) && (!wanted.has("trial") || String(columns.trial[row] ?? 0) === wanted.get("trial"));
+    };
+    const row = columns.item.findIndex((_, place) => fits(place));
+    if (row < 0) { this.find.count.textContent = `This report has no response to ${wanted.get("item")} of that model.`; return; }
+    this.current = row;
+    if (!this.order.includes(row)) this.find.controls.reset();
+    this.apply();
+    document.getElementById("items").scrollIntoView();
+    await this.open(this.order.indexOf(row), true);
+  }
+}

@@ -1,0 +1,131 @@
+"use strict";
+// The upper part of the page: leaderboards, charts, categories, variance, failures, cost, provenance.
+
+const PERCENT = new Set(["accuracy", "accuracy_answered", "no_answer_rate"]);
+const HEADS = { aria: "ARIA", accuracy: "Acc %", accuracy_answered: "Acc % of answered", no_answer_rate: "No answer %" };
+
+function headOf(column) { return HEADS[column] ?? column.slice(0, 2).toUpperCase(); }
+
+function cellText(column, value) { return PERCENT.has(column) ? shown(value === null ? null : 100 * value, 1) : shown(value); }
+
+/** One cell: value, interval, colour by its rank in the column, best in bold. */
+function rankCell(column, cell) {
+  const td = node("td", { class: `n${cell.rank ? " rank" : ""}${cell.rank === 1 ? " best" : ""}` }, cellText(column, cell.value));
+  if (cell.rank) td.style.setProperty("--level", cell.of > 1 ? Math.round((8 * (cell.of - cell.rank)) / (cell.of - 1)) : 4);
+  if (cell.low !== null) td.append(node("small", {}, `${cellText(column, cell.low)} to ${cellText(column, cell.high)}`));
+  td.title = cell.rank ? `rank ${cell.rank} of ${cell.of}, n = ${cell.n}` : `not ranked, n = ${cell.n}`;
+  return td;
+}
+
+/** A table of models whose column heads sort it. */
+function boardTable(caption, columns, entries, first = "Model") {
+  const body = node("tbody");
+  const line = (entry) => node("tr", {}, node("th", { scope: "row" }, entry.model, entry.mode && [" ", node("span", { class: `mode ${entry.mode}` }, entry.mode)]),
+    columns.map((column) => rankCell(column, entry.cells[column])),
+    node("td", { class: "n" }, String(entry.cells.aria.n), node("small", {}, `${entry.n_rows - entry.cells.aria.n} failed`)));
+  const fill = (ordered) => body.replaceChildren(...ordered.map(line));
+  const heads = ["", ...columns].map((column) => {
+    const th = node("th", { scope: "col", class: column && "n" });
+    th.append(node("button", { type: "button", onclick: () => sortBy(column, th) }, column ? headOf(column) : first));
+    return th;
+  });
+  function sortBy(column, th) {
+    const down = th.getAttribute("aria-sort") !== "descending";
+    for (const other of heads) other.removeAttribute("aria-sort");
+    th.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const value = (entry) => (column ? entry.cells[column].value ?? -Infinity : entry.model);
+    const sign = down ? -1 : 1;
+    fill([...entries].sort((a, b) => (value(a) < value(b) ? -sign : value(a) > value(b) ? sign : 0)));
+  }
+  fill(entries);
+  return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+    node("table", { class: "board" }, node("caption", {}, caption),
+      node("thead", {}, node("tr", {}, heads, node("th", { scope: "col", class: "n" }, "n scored"))), body));
+}
+
+function leaderboard(board, labels) {
+  const metrics = Object.keys(labels);
+  const n = board.models.map((entry) => entry.n_items);
+  const told = `${board.benchmark}: ${Math.min(...n) === Math.max(...n) ? n[0] : `${Math.min(...n)} to ${Math.max(...n)}`} items. ` +
+    "Darker is a better rank in the column; small print: 95% intervals over items (Student's; for accuracy Wilson's).";
+  const { charts } = board;
+  return [
+    boardTable(told, [...metrics, ...PERCENT], board.models),
+    node("div", { class: "charts" },
+      figure(charts.scatter, "ARIA against accuracy", "Modes as in section 3.4 of ARIA-Rubrics, high meaning at least the median of the models here; a model that fits none has no mode. Bars are 95% intervals."),
+      figure(charts.profiles, "Profile of every model", "Mean of each metric."),
+      figure(charts.correlations, "Correlation between metrics", charts.n_correlated && `Pearson, over the ${charts.n_correlated} rows with all six metrics.`)),
+    charts.distributions.length > 0 && node("h3", {}, "Distribution of every metric over items"),
+    charts.distributions.length > 0 && node("p", { class: "soft" }, "Bar: middle half, tick: median, line: 5% to 95%."),
+    node("div", { class: "charts" }, charts.distributions.map((found) => figure(found.tree, found.title))),
+  ];
+}
+
+function categoryTables(blocks, labels) {
+  const place = node("div");
+  const choice = node("select", { id: "category-measure", onchange: () => fill() },
+    [...Object.keys(labels), "accuracy"].reverse().map((name) => node("option", { value: name }, labels[name] ?? "Accuracy %")));
+  function fill() {
+    const column = choice.value;
+    place.replaceChildren(...blocks.flatMap((block) => {
+      const models = [...new Set(block.groups.flatMap((group) => group.models.map((entry) => entry.model)))];
+      const rows = block.groups.map((group) => node("tr", {}, node("th", { scope: "row" }, group.group, node("small", {}, `n = ${group.models[0].n_items}`)),
+        models.map((model) => {
+          const entry = group.models.find((one) => one.model === model);
+          return entry ? rankCell(column, entry.cells[column]) : node("td", { class: "n" }, "–");
+        })));
+      return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${block.benchmark} by category` },
+        node("table", { class: "board" }, node("caption", {}, `${block.benchmark}; colours rank the models within a category`),
+          node("thead", {}, node("tr", {}, node("th", { scope: "col" }, "Category"), models.map((model) => node("th", { scope: "col", class: "n" }, model)))),
+          node("tbody", {}, rows)));
+    }));
+  }
+  fill();
+  return [node("label", {}, "Measure ", choice), place];
+}
+
+function variance(blocks, labels) {
+  return node("div", { class: "charts" }, blocks.map((block) =>
+    figure(block.chart, block.title, `Eta squared of a two-way analysis of variance without replication, over ${block.rows[0].n_models} models and ` +
+      `${Math.min(...block.rows.map((row) => row.n_others))} or more of ${block.other} that all models have. Residual: interaction and noise.`)));
+}
+
+function failureTable(failures) {
+  return table("Rows without a score or an answer", [
+    { title: "Model", of: (row) => row.model },
+    { title: "Stage", of: (row) => row.stage },
+    { title: "Reason", of: (row) => row.reason },
+    { title: "Rows", number: true, of: (row) => String(row.n) },
+    { title: "For example", of: (row) => node("a", { href: `#${new URLSearchParams({ item: row.example_item_id, model: row.model })}` }, row.example_item_id) },
+  ], failures);
+}
+
+function costs(runs) {
+  return runs.map((run) => run.stages && table(`${run.name}: stages; wall seconds ${Object.entries(run.wall_seconds ?? {}).map(([name, value]) => `${name} ${shown(value, 1)}`).join(", ")}`, [
+    { title: "Stage", of: ([name]) => name },
+    ...["rows", "from_store", "computed", "failed"].map((key) => ({ title: key.replace("_", " "), number: true, of: ([, stage]) => String(stage[key] ?? "–") })),
+    { title: "seconds inside", number: true, of: ([, stage]) => shown(stage.seconds, 1) },
+    { title: "rows per second", number: true, of: ([, stage]) => shown(stage.rows_per_second, 2) },
+  ], Object.entries(run.stages)));
+}
+
+function provenance(runs) {
+  return runs.map((run) => node("div", { class: "card" }, node("h3", {}, run.name),
+    run.fingerprints && table("Fingerprints: scores compare where these are equal", [
+      { title: "Stage", of: ([name]) => name }, { title: "Fingerprint", of: ([, print]) => node("code", {}, print) }], Object.entries(run.fingerprints)),
+    run.versions && node("p", { class: "soft" }, Object.entries(run.versions).map(([name, version]) => `${name} ${version}`).join(", ")),
+    ["config", "specs", "recorded"].filter((name) => run[name]).map((name) => node("details", {}, node("summary", {}, name), node("pre", {}, JSON.stringify(run[name], null, 1))))));
+}
+
+/** The sections of an ARIA report, in order. */
+function overview(data) {
+  const { boards, labels, runs } = data;
+  return [
+    section("leaderboard", "Leaderboard", boards.flatMap((board) => leaderboard(board, labels))),
+    section("categories", "By category", categoryTables(data.categories, labels)),
+    data.variance.length > 0 && section("variance", "Where the variance lies", variance(data.variance, labels)),
+    section("failures", "Failures", data.failures.length ? failureTable(data.failures) : node("p", {}, "Every row was scored and answered.")),
+    section("cost", "Cost and throughput", costs(runs)),
+    section("provenance", "Provenance", provenance(runs)),
+  ].filter(Boolean);
+}

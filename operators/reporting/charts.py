@@ -1,0 +1,160 @@
+"""The charts of an ARIA run as Vega-Lite specs: what is compared, how it is encoded, in which order.
+
+ARIA-Rubrics, Figures 2 to 4: profiles, distributions, correlations between metrics. Colours come with shapes, dashes
+or labels, so that none of it rests on colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from operators.modes import MODES
+from operators.reporting.drawing import DASHES, PALETTE, SHAPES
+from operators.schema import METRICS
+
+WIDTH = 300
+NO_MODE = "no mode"
+SHORT = {name: f"M{place}" for place, name in enumerate(METRICS, 1)} | {"aria": "ARIA"}
+_MODE_COLOURS = ("var(--c3)", "var(--c2)", "var(--c4)", "var(--c7)")
+
+Spec = dict[str, Any]
+Rows = Sequence[Mapping[str, Any]]
+
+
+def cycled(values: Sequence[Any], n: int) -> list[Any]:
+    """`n` of the values, from the start again where they run out."""
+    return [values[place % len(values)] for place in range(n)]
+
+
+def of_models(models: Sequence[str], channel: str = "color") -> Spec:
+    """The encoding of models, in their order, by colour, dash or shape."""
+    ranges = {"color": PALETTE, "strokeDash": DASHES, "shape": SHAPES}
+    scale = {"domain": list(models), "range": cycled(ranges[channel], len(models))}
+    return {"field": "model", "type": "nominal", "scale": scale}
+
+
+def _share(field: str, title: str, **scale: Any) -> Spec:
+    return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": False, **scale}}
+
+
+def aria_against_accuracy(block: Mapping[str, Any]) -> Spec:
+    """One point per model with both intervals; colour and shape say the mode, the label the model."""
+    rows = [
+        {
+            "model": entry["model"],
+            "mode": entry["mode"] or NO_MODE,
+            **{f"{name}{part}": entry["cells"][name][key] for name in ("accuracy", "aria")
+               for part, key in (("", "value"), ("_low", "low"), ("_high", "high"))},
+        }
+        for entry in block["models"]
+    ]  # fmt: skip
+    names = [*MODES, NO_MODE]
+    present = [name for name in names if any(row["mode"] == name for row in rows)]
+    colours = [_MODE_COLOURS[names.index(name)] for name in present]
+    shapes = [SHAPES[names.index(name)] for name in present]
+    mode = {"field": "mode", "type": "nominal"}
+    colour = {**mode, "scale": {"domain": present, "range": colours}}
+    x, y = _share("accuracy", "accuracy", nice=True), _share("aria", "ARIA", nice=True)
+    rule = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.7}
+    return {
+        "data": {"values": rows}, "width": WIDTH, "height": 260,
+        "layer": [
+            {"mark": rule, "encoding": {"x": {**x, "field": "accuracy_low"}, "x2": {"field": "accuracy_high"}, "y": y,
+                                        "color": colour}},
+            {"mark": rule, "encoding": {"y": {**y, "field": "aria_low"}, "y2": {"field": "aria_high"}, "x": x,
+                                        "color": colour}},
+            {"mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+             "encoding": {"x": x, "y": y, "color": colour,
+                          "shape": {**mode, "scale": {"domain": present, "range": shapes}}}},
+            {"mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "limit": 130},
+             "encoding": {"x": x, "y": y, "text": {"field": "model"}}},
+        ],
+    }  # fmt: skip
+
+
+def profiles(block: Mapping[str, Any]) -> Spec:
+    """Parallel coordinates: a line per model over M1..M6."""
+    models = [entry["model"] for entry in block["models"]]
+    rows = [
+        {"model": entry["model"], "metric": SHORT[name], "value": entry["cells"][name]["value"]}
+        for entry in block["models"]
+        for name in METRICS
+    ]
+    x = {"field": "metric", "type": "nominal", "title": None, "axis": {"labelAngle": 0}}
+    shared = {"x": x, "y": _share("value", "mean", domain=[0, 1]), "color": of_models(models)}
+    return {
+        "data": {"values": rows}, "width": WIDTH, "height": 260,
+        "layer": [
+            {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {**shared, "strokeDash": of_models(models, "strokeDash")}},
+            {"mark": {"type": "point", "filled": True, "size": 50, "opacity": 1},
+             "encoding": {**shared, "shape": of_models(models, "shape")}},
+        ],
+    }  # fmt: skip
+
+
+def five_numbers(values: Sequence[float]) -> dict[str, float]:
+    """The 5th, 25th, 50th, 75th and 95th percentile (linear interpolation)."""
+    found = np.percentile(np.asarray(values, dtype=float), [5, 25, 50, 75, 95]).tolist()
+    return dict(zip(("p5", "p25", "p50", "p75", "p95"), found, strict=True))
+
+
+def distribution(scores: Mapping[str, Sequence[float]]) -> Spec:
+    """Quartiles and 5% to 95% of one metric, a bar per model in the order of `scores`."""
+    rows = [{"model": model, **five_numbers(values)} for model, values in scores.items() if len(values)]
+    y = {"field": "model", "type": "nominal", "title": None, "sort": list(scores)}
+    colour = {**of_models(list(scores)), "legend": None}
+    x = {"type": "quantitative", "title": None, "scale": {"domain": [0, 1]}}
+    return {
+        "data": {"values": rows}, "width": 200, "height": {"step": 22},
+        "layer": [
+            {"mark": {"type": "rule", "strokeWidth": 1.5},
+             "encoding": {"y": y, "x": {**x, "field": "p5"}, "x2": {"field": "p95"}, "color": colour}},
+            {"mark": {"type": "bar", "height": 12, "opacity": 0.75},
+             "encoding": {"y": y, "x": {**x, "field": "p25"}, "x2": {"field": "p75"}, "color": colour}},
+            {"mark": {"type": "tick", "thickness": 2.5, "height": 16, "color": "currentColor"},
+             "encoding": {"y": y, "x": {**x, "field": "p50"}}},
+        ],
+    }  # fmt: skip
+
+
+def correlations(names: Sequence[str], matrix: np.ndarray) -> Spec:
+    """A heat map of Pearson correlations: blue below zero, orange above, the number in every field."""
+    rows = [
+        {"a": names[i], "b": names[j], "r": None if np.isnan(matrix[i, j]) else float(matrix[i, j])}
+        for i in range(len(names))
+        for j in range(len(names))
+    ]
+    for row in rows:
+        row["label"] = "–" if row["r"] is None else f"{row['r']:.2f}"
+    place = {"type": "nominal", "title": None, "sort": list(names)}
+    shared = {"x": {**place, "field": "a", "axis": {"labelAngle": 0}}, "y": {**place, "field": "b"}}
+    strength = {"field": "r", "type": "quantitative", "legend": None,
+                "scale": {"domain": [-1, 0, 1], "range": ["#7fb3d9", "#f2f2f2", "#eda268"]}}  # fmt: skip
+    return {
+        "data": {"values": rows}, "width": {"step": 42}, "height": {"step": 34},
+        "layer": [
+            {"mark": "rect", "encoding": {**shared, "color": strength}},
+            {"mark": {"type": "text", "color": "#1b1f24"}, "encoding": {**shared, "text": {"field": "label"}}},
+        ],
+    }  # fmt: skip
+
+
+def shares(rows: Rows, parts: Sequence[str]) -> Spec:
+    """Stacked bars to 1: `rows` of name, part, share."""
+    scale = {"domain": list(parts), "range": cycled(PALETTE, len(parts))}
+    order = {name: place for place, name in enumerate(parts)}
+    values = [{**row, "order": order[row["part"]]} for row in rows]
+    return {
+        "data": {"values": values}, "width": 220, "height": {"step": 24},
+        "mark": {"type": "bar", "stroke": "var(--card)", "strokeWidth": 1},
+        "encoding": {
+            "y": {"field": "name", "type": "nominal", "title": None, "sort": list(dict.fromkeys(r["name"] for r in rows))},
+            "x": {"field": "share", "type": "quantitative", "title": "share of the sum of squares",
+                  "scale": {"domain": [0, 1]}},
+            "color": {"field": "part", "type": "nominal", "scale": scale},
+            "order": {"field": "order", "type": "quantitative"},
+        },
+    }  # fmt: skip

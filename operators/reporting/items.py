@@ -1,0 +1,123 @@
+"""The rows of a run as an item browser needs them: columns to filter and sort by, and the rest in pieces on demand.
+
+A page of 18,000 rows must show its first rows at once and answer a filter at once. So what the list needs stands in
+columns of numbers, texts are kept once per item, and the long texts of a row (response, slots, details of the
+metrics) come in blocks of ROWS_PER_BLOCK, which the page decompresses when a reader opens one of their rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from operators.aggregate import MEASURES
+from operators.reporting.clips import Clips
+from operators.schema import METRICS
+from operators.text import encodable
+
+ROWS_PER_BLOCK = 200
+_SLOTS = ("perception", "analysis", "reasoning", "answer")
+_ANSWER = ("answer_index", "answer_stage", "answer_reason", "answer_index_paper", "answer_stage_paper", "answer_reason_paper")  # fmt: skip
+_DETAIL = ("response", *_SLOTS, "entities", *_ANSWER, "finish_reason", "usage", "response_error", "row_error")
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """Rows of one item next to each other, items in their first order, models by name: neighbours share a block."""
+    keys = pc.binary_join_element_wise(rows["benchmark"], rows["item_id"], "\0")
+    first = {key: place for place, key in reversed(list(enumerate(keys.to_pylist())))}
+    order = sorted(
+        range(rows.num_rows),
+        key=lambda row: (first[keys[row].as_py()], rows["model"][row].as_py(), rows["trial"][row].as_py()),
+    )
+    return rows.take(order)
+
+
+def index(rows: pa.Table, clips: Clips) -> dict[str, Any]:
+    """Items, names of models, and the columns of the list; `rows` as `in_order` left them."""
+    items, item_of = _items(rows, clips)
+    models = list(dict.fromkeys(rows["model"].to_pylist()))
+    place = {model: number for number, model in enumerate(models)}
+    measures = {name: rows[name].to_pylist() for name in MEASURES}
+    failed = pc.coalesce(rows["item_error"], rows["response_error"], rows["row_error"], rows["audio_error"])
+    return {
+        "items": items,
+        "models": models,
+        "clips": clips.entries,
+        "rows_per_block": ROWS_PER_BLOCK,
+        "columns": {
+            "item": item_of,
+            "model": [place[model] for model in rows["model"].to_pylist()],
+            "trial": rows["trial"].to_pylist(),
+            "correct": rows["correct"].to_pylist(),
+            "answer": rows["answer_index"].to_pylist(),
+            "answer_paper": rows["answer_index_paper"].to_pylist(),
+            "reason": _reasons(failed.to_pylist(), rows["answer_reason"].to_pylist()),
+            **measures,
+        },
+    }
+
+
+def _reasons(failed: Sequence[str | None], unanswered: Sequence[str | None]) -> list[str | None]:
+    """In a word why a row has no result or no answer."""
+    found = [one or other for one, other in zip(failed, unanswered, strict=True)]
+    return [text and encodable(text.partition(":")[0].strip()) for text in found]
+
+
+def _items(rows: pa.Table, clips: Clips) -> tuple[list[dict[str, Any]], list[int]]:
+    wanted = (
+        "item_id",
+        "benchmark",
+        "question",
+        "choices",
+        "gold_index",
+        "category",
+        "item_error",
+        "audio_error",
+    )
+    table = rows.select([*wanted, "audio_uris", "audio_hashes", "audio_seconds"])
+    keys = list(zip(rows["benchmark"].to_pylist(), rows["item_id"].to_pylist(), strict=True))
+    place: dict[tuple, int] = {}
+    firsts = [row for row, key in enumerate(keys) if place.setdefault(key, len(place)) == len(place) - 1
+              and (row == 0 or keys[row - 1] != key)]  # fmt: skip
+    items = [
+        {**{name: item[name] for name in wanted}, "clips": clips.of_item(item)}
+        for item in table.take(firsts).to_pylist()
+    ]
+    return items, [place[key] for key in keys]
+
+
+def blocks(rows: pa.Table) -> dict[str, list[dict[str, Any]]]:
+    """{"rows-0": what the page shows of the first ROWS_PER_BLOCK rows, ...}."""
+    columns = [*_DETAIL, *(f"{name}{part}" for name in METRICS for part in ("_reason", "_details"))]
+    found = {}
+    for start in range(0, rows.num_rows, ROWS_PER_BLOCK):
+        part = rows.select(columns).slice(start, ROWS_PER_BLOCK).to_pylist()
+        found[f"rows-{start // ROWS_PER_BLOCK}"] = [_detail(row) for row in part]
+    return found
+
+
+def _detail(row: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: row[name] for name in _DETAIL if row[name] not in (None, "", [])}
+    metrics = {}
+    for name in METRICS:
+        details, reason = _parsed(row[f"{name}_details"]), row[f"{name}_reason"]
+        metrics[name] = {
+            **({"reason": reason} if reason else {}),
+            **({"details": details} if details else {}),
+        }
+    return kept | {"metrics": {name: found for name, found in metrics.items() if found}}
+
+
+def _parsed(text: str | None) -> dict[str, Any] | None:
+    """Details as the metric wrote them; None for what is not a JSON object with finite numbers."""
+    if not text:
+        return None
+    try:
+        value = json.loads(text, parse_constant=lambda name: None)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,132 @@
+"""All that the upper part of an ARIA report shows: leaderboards, charts, variance, failures, cost, provenance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from operators.aggregate import MEASURES, failure_reasons, summarise
+from operators.reporting import charts
+from operators.reporting.drawing import draw
+from operators.reporting.ranking import categories, item_means, leaderboards
+from operators.statistics import eta_squared, pearson_matrix
+
+LABELS = {
+    "m1_acoustic_grounding": "M1 acoustic grounding",
+    "m2_inter_step_coherence": "M2 inter-step coherence",
+    "m3_chain_coverage": "M3 chain coverage",
+    "m4_step_causality": "M4 step causality",
+    "m5_reasoning_progress": "M5 reasoning progress",
+    "m6_audio_lexical_density": "M6 audio lexical density",
+    "aria": "ARIA",
+}
+
+
+def overview(rows: pa.Table, records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """`rows`: finished result rows. `records`: run.json by the name of the run's folder."""
+    summary = summarise(rows)
+    boards = leaderboards(rows, summary)
+    for board in boards:
+        board["charts"] = _charts(board, rows)
+    return {
+        "labels": LABELS,
+        "boards": boards,
+        "categories": categories(rows, summary),
+        "variance": variance(rows),
+        "failures": failure_reasons(rows).to_pylist(),
+        "runs": [{"name": name, **provenance(record)} for name, record in records.items()],
+    }
+
+
+def _charts(board: Mapping[str, Any], rows: pa.Table) -> dict[str, Any]:
+    """The drawings of one benchmark; what has too few numbers to be drawn is left out."""
+    models = [entry["model"] for entry in board["models"]]
+    means = item_means(rows, ("model", "benchmark"))
+    scores = {model: means[model, board["benchmark"]] for model in models}
+    found = {"profiles": draw(charts.profiles(board)), "distributions": []}
+    if any(entry["cells"]["aria"]["value"] is not None for entry in board["models"]):
+        found["scatter"] = draw(charts.aria_against_accuracy(board))
+    for name in MEASURES:
+        values = {model: scores[model][name] for model in models}
+        if any(values.values()):
+            found["distributions"].append({"title": LABELS[name], "tree": draw(charts.distribution(values))})
+    complete = _complete(rows, board["benchmark"])
+    if len(complete) > 2:
+        names = [charts.SHORT[name] for name in MEASURES]
+        found["correlations"] = draw(charts.correlations(names, pearson_matrix(complete)))
+        found["n_correlated"] = len(complete)
+    return found
+
+
+def _complete(rows: pa.Table, benchmark: str) -> np.ndarray:
+    """[rows, 7] the six metrics and ARIA of every row of the benchmark that has them all."""
+    values = [rows[name].to_numpy(zero_copy_only=False) for name in MEASURES]
+    mine = np.array([name == benchmark for name in rows["benchmark"].to_pylist()], dtype=bool)
+    table = np.stack([np.asarray(column, dtype=float) for column in values], axis=1)[mine]
+    return table[np.isfinite(table).all(axis=1)]
+
+
+def variance(rows: pa.Table) -> list[dict[str, Any]]:
+    """Two-way decompositions (eta squared) of every measure: by model and item within each benchmark, and by model and
+    benchmark where two or more benchmarks share two or more models.
+
+    Only models x items (or benchmarks) without a gap enter; `n_models`, `n_others` say how many.
+    """
+    found = []
+    benchmarks = list(dict.fromkeys(rows["benchmark"].to_pylist()))
+    for benchmark in benchmarks:
+        mine = [row for row in _cells(rows) if row["benchmark"] == benchmark]
+        found.append(_decomposed(f"{benchmark}: model and item", "item", mine, "item_id"))
+    if len(benchmarks) > 1:
+        found.append(
+            _decomposed("all benchmarks: model and benchmark", "benchmark", _cells(rows), "benchmark")
+        )
+    return [entry for entry in found if entry["rows"]]
+
+
+def _cells(rows: pa.Table) -> list[dict[str, Any]]:
+    return rows.select(["model", "benchmark", "item_id", *MEASURES]).to_pylist()
+
+
+def _decomposed(title: str, other: str, cells: Sequence[Mapping[str, Any]], key: str) -> dict[str, Any]:
+    result: list[dict[str, Any]] = []
+    for measure in MEASURES:
+        table = _without_gaps(cells, key, measure)
+        if min(table.shape) < 2:
+            continue
+        parts = eta_squared(table)
+        if not math.isnan(parts.model):
+            named = {"model": parts.model, other: parts.dataset, "residual": parts.residual}
+            shape = {"n_models": table.shape[0], "n_others": table.shape[1]}
+            result.append({"measure": measure, **shape, "parts": named})
+    drawn = [
+        {"name": charts.SHORT[row["measure"]], "part": part, "share": share}
+        for row in result
+        for part, share in row["parts"].items()
+    ]
+    chart = draw(charts.shares(drawn, ["model", other, "residual"])) if drawn else None
+    return {"title": title, "other": other, "rows": result, "chart": chart}
+
+
+def _without_gaps(cells: Sequence[Mapping[str, Any]], key: str, measure: str) -> np.ndarray:
+    """[models, others] mean of the measure per cell, over the others that every model has."""
+    sums: dict[tuple[str, str], list[float]] = {}
+    for row in cells:
+        if row[measure] is not None:
+            sums.setdefault((row["model"], row[key]), []).append(row[measure])
+    models = sorted({row["model"] for row in cells})
+    others = sorted({row[key] for row in cells})
+    kept = [other for other in others if all((model, other) in sums for model in models)]
+    return np.array(
+        [[float(np.mean(sums[model, other])) for other in kept] for model in models]
+    ).reshape(len(models), len(kept))  # fmt: skip
+
+
+def provenance(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page shows of run.json: config, fingerprints, versions, stages and seconds."""
+    wanted = ("config", "fingerprints", "specs", "versions", "stages", "wall_seconds", "recorded")
+    return {name: record.get(name) for name in wanted}

@@ -1,0 +1,137 @@
+"""The leaderboard of a report: every mean with its interval, its rank in its column and what it covers.
+
+ARIA-Rubrics, Table 1 (colours by rank in the column) and section 3.4 (modes). Means and shares are those of
+summary.parquet. Intervals: Wilson's for accuracy, as in the summary; for a mean of scores Student's over items, the
+trials of an item being averaged first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from operators.aggregate import MEASURES
+from operators.leaderboard import LEAST_COVERAGE
+from operators.modes import Profile, modes_of_profiles
+from operators.schema import METRICS
+
+SHARES = ("accuracy", "accuracy_answered", "no_answer_rate")
+LOWER_IS_BETTER = frozenset({"no_answer_rate"})
+_COVERS = {
+    **{name: (f"{name}_n_scored",) for name in MEASURES},
+    "accuracy": ("n_valid",),
+    "accuracy_answered": ("n_answered",),
+    "no_answer_rate": ("n_answered", "n_no_answer"),
+}
+Cell = dict[str, Any]
+
+
+def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float | None, float | None]:
+    """Student's interval of the mean of independent `values`; (None, None) for fewer than two."""
+    n = len(values)
+    if n < 2:
+        return None, None
+    from scipy import stats
+
+    array = np.asarray(values, dtype=float)
+    half = float(stats.t.ppf((1 + level) / 2, n - 1) * array.std(ddof=1) / math.sqrt(n))
+    mean = float(array.mean())
+    return mean - half, mean + half
+
+
+def item_means(rows: pa.Table, keys: Sequence[str]) -> dict[tuple, dict[str, list[float]]]:
+    """{values of `keys`: {measure: the mean of every scored item}}, over the trials of the item."""
+    wanted = [(name, "mean") for name in MEASURES]
+    got = rows.group_by([*keys, "item_id"], use_threads=False).aggregate(wanted).to_pylist()
+    found: dict[tuple, dict[str, list[float]]] = {}
+    for row in got:
+        place = found.setdefault(tuple(row[key] for key in keys), {name: [] for name in MEASURES})
+        for name in MEASURES:
+            if row[f"{name}_mean"] is not None:
+                place[name].append(row[f"{name}_mean"])
+    return found
+
+
+def leaderboards(rows: pa.Table, summary: pa.Table) -> list[dict[str, Any]]:
+    """One block per benchmark: its models, best ARIA first, each with `cells` by column, mode and counts."""
+    overall = [row for row in summary.to_pylist() if row["group_kind"] == "overall"]
+    means = item_means(rows, ("model", "benchmark"))
+    blocks = []
+    for benchmark in dict.fromkeys(row["benchmark"] for row in overall):
+        mine = [row for row in overall if row["benchmark"] == benchmark]
+        entries = [_entry(row, means[row["model"], benchmark]) for row in mine]
+        for column in (*MEASURES, *SHARES):
+            _rank([entry["cells"][column] for entry in entries], column in LOWER_IS_BETTER)
+        for entry, mode in zip(entries, _modes(entries), strict=True):
+            entry["mode"] = mode
+        entries.sort(key=lambda entry: entry["cells"]["aria"]["rank"] or math.inf)
+        blocks.append({"benchmark": benchmark, "models": entries})
+    return blocks
+
+
+def _entry(row: dict[str, Any], means: dict[str, list[float]]) -> dict[str, Any]:
+    cells: dict[str, Cell] = {}
+    for name in MEASURES:
+        low, high = mean_interval(means[name])
+        cells[name] = {"value": row[f"{name}_mean"], "low": low, "high": high, "sd": row[f"{name}_sd"]}
+    for name in SHARES:
+        cells[name] = {"value": row[name], "low": None, "high": None}
+    cells["accuracy"] |= {"low": row["accuracy_low"], "high": row["accuracy_high"]}
+    for name, cell in cells.items():
+        cell["n"] = sum(row[count] for count in _COVERS[name])
+    kept = ("model", "n_items", "n_rows", "n_valid", "n_answered", "n_correct", "n_failed", "n_no_answer")
+    return {**{name: row[name] for name in kept}, "paper_accuracy": row["accuracy_paper"], "cells": cells}
+
+
+def _rank(column: list[Cell], lower_is_better: bool) -> None:
+    """Adds `rank` (from 1, ties share the better one) and `of`; None for no value, or one over too few rows to rank."""
+    most = max((cell["n"] for cell in column if cell["value"] is not None), default=0)
+    ranked = [
+        cell for cell in column if cell["value"] is not None and cell["n"] >= LEAST_COVERAGE * max(most, 1)
+    ]
+    sign = 1 if lower_is_better else -1
+    for cell in column:
+        better = (
+            sum(sign * other["value"] < sign * cell["value"] for other in ranked) if cell in ranked else None
+        )
+        cell["rank"], cell["of"] = (None if better is None else better + 1), len(ranked)
+
+
+def _modes(entries: list[dict[str, Any]]) -> list[str | None]:
+    """Modes among the models whose ARIA and accuracy are ranked; None for the others."""
+    values = [
+        [entry["cells"][name] for name in ("accuracy", "aria", METRICS[1], METRICS[3], METRICS[4])]
+        for entry in entries
+    ]
+    known = [place for place, cells in enumerate(values) if all(cell["rank"] for cell in cells)]
+    found = modes_of_profiles([Profile(*(cell["value"] for cell in values[place])) for place in known])
+    modes: list[str | None] = [None] * len(entries)
+    for place, mode in zip(known, found, strict=True):
+        modes[place] = mode
+    return modes
+
+
+def categories(rows: pa.Table, summary: pa.Table) -> list[dict[str, Any]]:
+    """Per benchmark: the categories and, by model, their cells of accuracy, ARIA and metrics, ranked within a category."""
+    named = rows.set_column(
+        rows.schema.get_field_index("category"), "category", rows["category"].fill_null("uncategorised")
+    )
+    means = item_means(named, ("model", "benchmark", "category"))
+    found = [row for row in summary.to_pylist() if row["group_kind"] == "category"]
+    blocks = []
+    for benchmark in dict.fromkeys(row["benchmark"] for row in found):
+        mine = [row for row in found if row["benchmark"] == benchmark]
+        groups = []
+        for group in dict.fromkeys(row["group"] for row in mine):
+            entries = [
+                _entry(row, means[row["model"], benchmark, group]) for row in mine if row["group"] == group
+            ]
+            for column in (*MEASURES, *SHARES):
+                _rank([entry["cells"][column] for entry in entries], column in LOWER_IS_BETTER)
+            groups.append({"group": group, "models": entries})
+        blocks.append({"benchmark": benchmark, "groups": groups})
+    return blocks

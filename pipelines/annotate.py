@@ -1,0 +1,107 @@
+"""People rate chains of thought: offline pages for groups of raters, and a checked table of what comes back.
+
+python -m pipelines.annotate run=runs/...                     pages and plan.json into annotation/
+python -m pipelines.annotate 'read=[a.json,b.json,c.json]'    ratings.parquet for pipelines.analyse
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from omegaconf import DictConfig, ListConfig
+from rich.console import Console
+from rich.table import Table
+
+from operators.annotation import disagreement, draw, plan, read_exports
+from operators.pages.embed import page
+from operators.reporting.clips import Clips
+from operators.tables import TableError, read_bytes, read_rows
+from pipelines.annotate_settings import Annotate
+from pipelines.config import ConfigError, entry, plain
+from pipelines.runs import find_run, read_results
+
+PLAN = "plan.json"
+
+
+def main(config: DictConfig) -> None:
+    """Write the pages, or read what raters saved."""
+    settings: Annotate = plain(config)
+    for name in ("per_model", "groups", "raters"):
+        if getattr(settings, name) < 1:
+            raise ConfigError(f"config key {name}: at least 1, not {getattr(settings, name)}")
+    if settings.read is None:
+        write_pages(settings)
+    else:
+        read_ratings(settings)
+
+
+def write_pages(settings: Annotate) -> None:
+    """plan.json and one page per group. A folder that holds a plan is left alone: raters may be at work on it."""
+    folder = Path(settings.out)
+    if (folder / PLAN).exists():
+        raise ConfigError(f"{folder / PLAN} is there already: choose another folder with out=...")
+    source = find_run(settings.run)
+    rows = read_results(source)
+    chains = draw(rows, settings.per_model, settings.groups, settings.seed)
+    if not chains:
+        raise TableError(f"{source}: no row has both a response and an ARIA, so there is nothing to rate")
+    folder.mkdir(parents=True, exist_ok=True)
+    about = plan(chains, settings.raters)
+    for group in sorted({chain.group for chain in chains}):
+        file = folder / f"rate-group-{group}.html"
+        clips = Clips(file, int(settings.embed_mb * 1e6), int(settings.embed_clip_kb * 1e3))
+        mine = [chain for chain in chains if chain.group == group]
+        taken = rows.take([chain.row for chain in mine]).to_pylist()
+        shown = [
+            {"code": chain.code, "question": row["question"] or "", "choices": row["choices"] or [],
+             "response": row["response"], "clips": clips.of_item(row)}
+            for chain, row in zip(mine, taken, strict=True)
+        ]  # fmt: skip
+        study = {"study": about["study"], "group": group, "chains": shown, "clips": clips.entries}
+        text = page("annotate", "Rate the reasoning", {"study": study}, clips.blocks, linked_media=True)
+        file.write_text(text, encoding="utf-8")
+        print(f"{file}: {len(mine)} chains for {settings.raters} raters; {clips.told()}")
+    (folder / PLAN).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    print(f"keep {folder / PLAN}: it says which model wrote which chain, and reading the ratings needs it")
+
+
+def read_ratings(settings: Annotate) -> None:
+    """Check the files that raters saved, write ratings.parquet, show what is missing and where raters differ."""
+    given = settings.read
+    named = list(given) if isinstance(given, (list, ListConfig)) else [given]
+    if not named or not all(isinstance(name, str) for name in named):
+        raise ConfigError(f"config key read: a file that a rater saved, or a list of such, not {given!r}")
+    folder = Path(settings.out)
+    about = _plan(folder / PLAN)
+    ratings = read_exports({name: read_rows(name) for name in named}, about)
+    pq.write_table(ratings, folder / "ratings.parquet")
+    show(disagreement(ratings, about["n_raters"]))
+    print(f"{folder / 'ratings.parquet'}: python -m pipelines.analyse ratings={folder / 'ratings.parquet'}")
+
+
+def _plan(path: Path) -> dict[str, Any]:
+    try:
+        about = json.loads(read_bytes(str(path)))
+    except ValueError as error:
+        raise TableError(f"{path} cannot be read: {error}") from None
+    if not isinstance(about, dict) or not {"study", "n_raters", "chains"} <= set(about):
+        raise TableError(f"{path} is not a plan that python -m pipelines.annotate wrote")
+    return about
+
+
+def show(groups: list[dict[str, Any]]) -> None:
+    """One line per group: raters, ratings, what is missing, how far raters differ."""
+    table = Table("Group", "Raters", "Ratings", "Missing", "2 or more apart", "Krippendorff's alpha")
+    for row in groups:
+        table.add_row(
+            row["group"], f"{row['n_raters']} of {row['n_expected']}", str(row["n_ratings"]), str(row["n_missing"]),
+            f"{row['n_apart']} of {row['n_compared']} chains", "-" if row["alpha"] != row["alpha"] else f"{row['alpha']:.3f}",
+        )  # fmt: skip
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    entry("annotate", main)

@@ -1,0 +1,178 @@
+"""One self-contained HTML page about a run: leaderboard, charts, failures, provenance, and every response to read.
+
+python -m pipelines.report                          the newest run under runs/
+python -m pipelines.report 'run=[runs/a,runs/b]'    several runs in one page
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from omegaconf import DictConfig, ListConfig
+
+from operators.pages.embed import page
+from operators.reporting.clips import Clips
+from operators.reporting.items import blocks, in_order, index
+from operators.reporting.overview import overview
+from operators.reporting.sections import AUDIT_TABLES, MUGEN_TABLES, audit_sections, mugen_sections
+from operators.tables import TableError
+from operators.versions import installed
+from pipelines.config import ConfigError, entry, plain
+from pipelines.report_settings import Report
+from pipelines.runs import RESULTS, find_run, read_record, read_results
+
+# What tells the kinds of run apart: a file that only this kind leaves.
+KINDS = {"aria": RESULTS, "mugen": "votes.parquet", "audit": "verdicts.parquet"}
+SCORERS = ("extract", "m1", "m2", "m3", "m4", "m5", "m6")
+
+
+class Run(NamedTuple):
+    """A run's folder, its kind and its run.json."""
+
+    folder: Path
+    kind: str
+    record: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.folder.resolve().name
+
+
+def main(config: DictConfig) -> None:
+    """Read the runs, write the page, say where it is."""
+    settings: Report = plain(config)
+    runs = find_runs(settings.run)
+    out = Path(settings.out) if settings.out else runs[0].folder / "report.html"
+    clips = Clips(out, int(settings.embed_mb * 1e6), int(settings.embed_clip_kb * 1e3))
+    data, large = contents(runs, clips, settings.force)
+    data["about"] = about(runs, settings.title, clips)
+    text = page("report", data["about"]["title"], data, {**large, **clips.blocks}, linked_media=True)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8")
+    print(f"report on {', '.join(run.name for run in runs)}: {clips.told()}")
+    print(f"open {out} in a browser ({len(text) / 1e6:.1f} MB)")
+
+
+def find_runs(given: Any) -> list[Run]:
+    """The runs that `run=` names, or the newest of any kind. Raises TableError, ConfigError."""
+    if given is None:
+        return [_run(_newest())]
+    named = list(given) if isinstance(given, (list, ListConfig)) else [given]
+    if not named or not all(isinstance(name, str) for name in named):
+        raise ConfigError(f"config key run: the folder of a run, or a list of such, not {given!r}")
+    if len({Path(name).resolve() for name in named}) < len(named):
+        raise ConfigError("config key run: a folder stands there twice")
+    return [_run(Path(name)) for name in named]
+
+
+def _newest() -> Path:
+    found = [path for file in KINDS.values() for path in Path("runs").glob(f"*/{file}")]
+    if not found:
+        raise TableError("runs/ holds no finished run: run python -m pipelines.aria_eval, or set run=FOLDER")
+    return max(found, key=lambda path: path.stat().st_mtime).parent
+
+
+def _run(folder: Path) -> Run:
+    kind = next((kind for kind, file in KINDS.items() if (folder / file).is_file()), "aria")
+    return Run(find_run(str(folder), KINDS[kind]), kind, read_record(folder))
+
+
+def contents(runs: Sequence[Run], clips: Clips, force: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The page's data blocks, and those to compress."""
+    data: dict[str, Any] = {}
+    large: dict[str, Any] = {}
+    scored = [run for run in runs if run.kind == "aria"]
+    if scored:
+        rows = in_order(merged(scored, force))
+        data["overview"] = overview(rows, {run.name: run.record for run in scored})
+        large |= {"index": index(rows, clips), **blocks(rows)}
+    others = [part for run in runs for part in sections(run)]
+    if others:
+        data["sections"] = others
+    return data, large
+
+
+def merged(runs: Sequence[Run], force: bool) -> pa.Table:
+    """The rows of all runs, each once. Raises ConfigError where runs do not belong side by side.
+
+    The same row in two runs (a yardstick that both scored) is kept once; two different rows for one model, item and
+    trial are refused: they would be averaged as one model.
+    """
+    if not force:
+        _check_scorers(runs)
+    seen: dict[tuple, tuple[str, dict]] = {}
+    tables = []
+    for run in runs:
+        table = read_results(run.folder)
+        kept = []
+        for place, row in enumerate(table.to_pylist()):
+            key = (row["benchmark"], row["model"], row["item_id"], row["trial"])
+            row.pop("audio_uris")
+            other = seen.setdefault(key, (run.name, row))
+            if other[0] != run.name and other[1] != row:
+                raise ConfigError(
+                    f"{other[0]} and {run.name} both have model {row['model']!r} on {row['item_id']!r}, with "
+                    "different results; give one of them another name (model.name=...) and run it again"
+                )
+            if other[1] is row:
+                kept.append(place)
+        tables.append(table.take(kept))
+    return pa.concat_tables(tables)
+
+
+def _check_scorers(runs: Sequence[Run]) -> None:
+    prints = {run.name: run.record.get("fingerprints") or {} for run in runs}
+    (first, expected), *rest = prints.items()
+    for name, found in rest:
+        differ = [stage for stage in SCORERS if found.get(stage) != expected.get(stage)]
+        if differ:
+            raise ConfigError(
+                f"{first} and {name} differ in {', '.join(differ)}: their scores do not compare. Score one again "
+                "with the other's scorers, or set force=true to show them side by side all the same"
+            )
+
+
+def sections(run: Run) -> list[dict[str, Any]]:
+    """What a MUGEN or audit run adds; nothing for the others."""
+    if run.kind == "mugen":
+        return mugen_sections(_tables(run.folder, MUGEN_TABLES), run.record, run.name)
+    if run.kind == "audit":
+        return audit_sections(_tables(run.folder, AUDIT_TABLES), run.record, run.name)
+    return []
+
+
+def _tables(folder: Path, names: Sequence[str]) -> dict[str, pa.Table]:
+    try:
+        return {name: pq.ParquetFile(folder / f"{name}.parquet").read() for name in names}
+    except (pa.ArrowInvalid, OSError) as error:
+        raise TableError(f"{folder}: a table of the run cannot be read: {error}") from None
+
+
+def about(runs: Sequence[Run], title: str | None, clips: Clips) -> dict[str, str]:
+    """Title, introduction and last line of the page; the introduction says where scorers differ."""
+    prints = [
+        json.dumps([(run.record.get("fingerprints") or {}).get(name) for name in SCORERS])
+        for run in runs
+        if run.kind == "aria"
+    ]
+    mixed = (
+        "The runs were scored by different scorers: their numbers do not compare. "
+        if len(set(prints)) > 1
+        else ""
+    )
+    version = installed(["audio-reasoning-eval"])["audio-reasoning-eval"]
+    return {
+        "title": title or f"Audio reasoning: {', '.join(run.name for run in runs)}",
+        "told": f"{mixed}{clips.told()}. This page works offline and asks the network for nothing.",
+        "foot": f"Written {datetime.now():%Y-%m-%d %H:%M} by audio-reasoning-eval {version}.",
+    }
+
+
+if __name__ == "__main__":
+    entry("report", main)

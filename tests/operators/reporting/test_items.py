@@ -1,0 +1,69 @@
+import json
+
+from operators.aggregate import MEASURES
+from operators.reporting.clips import Clips
+from operators.reporting.items import ROWS_PER_BLOCK, blocks, in_order, index
+from operators.schema import METRICS
+from tests.report_toys import HOSTILE, results
+
+
+def clips(tmp_path):
+    return Clips(tmp_path / "report.html", 1000, 1000)
+
+
+def test_rows_of_an_item_are_neighbours_and_items_keep_their_order():
+    rows = in_order(results(n_items=5))
+    assert rows["item_id"].to_pylist() == [f"item-{n}" for n in range(5) for _ in range(2)]
+    assert in_order(rows.take([9, 0, 5, 1, 4, 2, 3, 8, 7, 6]))["model"].to_pylist()[:2] == [
+        "careful",
+        "sloppy",
+    ]
+
+
+def test_the_columns_hold_the_numbers_of_the_table(tmp_path):
+    rows = in_order(results())
+    found = index(rows, clips(tmp_path))
+    for name in MEASURES:
+        assert found["columns"][name] == rows[name].to_pylist()
+    assert len(found["items"]) == 12
+    places = [found["items"][place]["item_id"] for place in found["columns"]["item"]]
+    assert places == rows["item_id"].to_pylist()
+    assert [found["models"][place] for place in found["columns"]["model"]] == rows["model"].to_pylist()
+
+
+def test_what_has_no_answer_says_why_in_a_word(tmp_path):
+    found = index(in_order(results()), clips(tmp_path))["columns"]
+    reasons = {
+        (place, reason) for place, reason in zip(found["item"], found["reason"], strict=True) if reason
+    }
+    assert reasons == {(3, "no_choice_named"), (4, "no_recorded_response")}
+
+
+def test_the_same_id_in_two_benchmarks_is_two_items(tmp_path):
+    import pyarrow as pa
+
+    first = results(n_items=2)
+    second = first.set_column(
+        first.schema.get_field_index("benchmark"), "benchmark", pa.array(["other"] * first.num_rows)
+    )
+    found = index(in_order(pa.concat_tables([first, second])), clips(tmp_path))
+    assert [item["benchmark"] for item in found["items"]] == ["toy", "toy", "other", "other"]
+
+
+def test_blocks_cover_every_row_once_and_keep_texts_exactly():
+    rows = in_order(results(n_items=150, text=HOSTILE))
+    found = blocks(rows)
+    assert [len(part) for part in found.values()] == [ROWS_PER_BLOCK, 100]
+    said = [row.get("response") for part in found.values() for row in part]
+    assert said == rows["response"].to_pylist()
+    assert found["rows-0"][0]["metrics"][METRICS[3]]["details"]["ppl_pa"] == 30.5
+
+
+def test_broken_details_are_left_out_and_cost_nothing_else():
+    rows = results(n_items=1)
+    column = rows.schema.get_field_index(f"{METRICS[0]}_details")
+    for text in ("{cut", "[1]", '{"x": NaN}'):
+        broken = rows.set_column(column, f"{METRICS[0]}_details", [[text] * 2])
+        detail = blocks(broken)["rows-0"][0]
+        json.dumps(detail, allow_nan=False)
+        assert detail["response"]

@@ -1,0 +1,57 @@
+import pyarrow as pa
+import pytest
+
+from operators.aggregate import finish_rows
+from operators.reporting.overview import overview, variance
+from operators.schema import METRICS, result_schema
+from tests.report_toys import results, row
+
+
+def scored(values, benchmark="toy"):
+    """Rows whose M1 is values[model][item], the other metrics 0.5."""
+    rows = [
+        row(f"i{n}", model, n, "x", benchmark=benchmark, **{**dict.fromkeys(METRICS, 0.5), METRICS[0]: value})
+        for model, line in values.items()
+        for n, value in enumerate(line)
+    ]
+    return finish_rows(pa.Table.from_pylist(rows, schema=result_schema()))
+
+
+def test_shares_of_variance_by_hand():
+    """M1 of models a, b on items 0, 1: [[0, 0.4], [0.4, 0.8]]. Grand mean 0.4; model means 0.2, 0.6: 2 * 2 * 0.04 = 0.16;
+    item means 0.2, 0.6 likewise 0.16; no rest: half and half."""
+    found = variance(scored({"a": [0.0, 0.4], "b": [0.4, 0.8]}))
+    (block,) = found
+    rows = {one["measure"]: one for one in block["rows"]}
+    assert rows[METRICS[0]]["parts"] == pytest.approx({"model": 0.5, "item": 0.5, "residual": 0.0})
+    assert METRICS[1] not in rows  # all equal: there is no variance to share out
+
+
+def test_items_that_a_model_lacks_stay_out_and_are_counted():
+    rows = scored({"a": [0.0, 0.4, 0.9], "b": [0.4, 0.8]})
+    (block,) = variance(rows)
+    assert {(one["n_models"], one["n_others"]) for one in block["rows"]} == {(2, 2)}
+
+
+def test_two_benchmarks_are_compared_by_their_means():
+    both = pa.concat_tables(
+        [scored({"a": [0.1, 0.2], "b": [0.3, 0.5]}), scored({"a": [0.4, 0.1], "b": [0.9, 0.7]}, "other")]
+    )
+    assert [block["title"] for block in variance(both)] == [
+        "toy: model and item", "other: model and item", "all benchmarks: model and benchmark",
+    ]  # fmt: skip
+
+
+def test_one_model_on_one_item_still_makes_a_page():
+    data = overview(results(n_items=1, models=("only",)), {"run": {}})
+    assert data["variance"] == []
+    assert data["boards"][0]["models"][0]["mode"] is None
+    assert "correlations" not in data["boards"][0]["charts"]
+
+
+def test_failures_are_those_of_the_run():
+    found = overview(results(), {"run": {}})["failures"]
+    assert {(row["stage"], row["reason"]) for row in found} >= {
+        ("answer", "no_choice_named"),
+        ("response", "no_recorded_response"),
+    }

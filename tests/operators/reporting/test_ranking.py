@@ -1,0 +1,77 @@
+import math
+
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from operators.aggregate import finish_rows, summarise
+from operators.reporting.ranking import categories, leaderboards, mean_interval
+from operators.schema import METRICS, result_schema
+from tests.report_toys import results, row
+
+
+def board(rows):
+    return leaderboards(rows, summarise(rows))[0]
+
+
+def test_the_interval_of_a_mean_by_hand():
+    """2, 4, 6: mean 4, sd 2, standard error 2 / sqrt(3) = 1.1547, t(0.975; 2) = 4.3027, half width 4.968."""
+    low, high = mean_interval([2.0, 4.0, 6.0])
+    assert low == pytest.approx(4 - 4.968, abs=1e-3)
+    assert high == pytest.approx(4 + 4.968, abs=1e-3)
+    assert mean_interval([1.0]) == (None, None)
+    reference = stats.ttest_1samp([2.0, 4.0, 6.0], 0).confidence_interval()
+    assert (low, high) == pytest.approx((reference.low, reference.high))
+
+
+def test_numbers_are_those_of_the_summary_unrounded():
+    rows = results()
+    summary = {r["model"]: r for r in summarise(rows).to_pylist() if r["group_kind"] == "overall"}
+    for entry in board(rows)["models"]:
+        for name in METRICS:
+            assert entry["cells"][name]["value"] == summary[entry["model"]][f"{name}_mean"]
+        assert entry["cells"]["accuracy"]["low"] == summary[entry["model"]]["accuracy_low"]
+
+
+def test_ranks_run_from_one_and_ties_share():
+    rows = [
+        row(f"i{n}", model, n, "x", chosen=answer)
+        for n in range(4)
+        for model, answer in (("a", 0), ("b", 0), ("c", 1))
+    ]
+    found = {
+        e["model"]: e["cells"]["accuracy"]
+        for e in board(finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))["models"]
+    }
+    assert [found[name]["rank"] for name in "abc"] == [1, 1, 3]
+    assert found["a"]["of"] == 3
+
+
+def test_a_mean_over_few_rows_has_no_rank_and_no_mode():
+    rows = [row(f"i{n}", model, n, "x") for n in range(10) for model in "abcd"]
+    for one in rows:
+        if one["model"] == "d" and one["item_id"] != "i0":
+            one |= dict.fromkeys(METRICS)
+    found = {
+        e["model"]: e
+        for e in board(finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))["models"]
+    }
+    assert found["d"]["cells"]["aria"]["n"] == 1
+    assert found["d"]["cells"]["aria"]["rank"] is None
+    assert found["d"]["mode"] is None
+    assert found["a"]["cells"]["aria"]["of"] == 3
+
+
+def test_all_null_metrics_give_null_not_nan():
+    rows = [row("i", "a", 0, "x", **dict.fromkeys(METRICS))]
+    cells = board(finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))["models"][0]["cells"]
+    assert cells["aria"]["value"] is None
+    assert not any(isinstance(v, float) and math.isnan(v) for cell in cells.values() for v in cell.values())
+
+
+def test_categories_rank_within_themselves():
+    rows = results()
+    block = categories(rows, summarise(rows))[0]
+    assert [group["group"] for group in block["groups"]] == ["music", "sound", "speech"]
+    for group in block["groups"]:
+        assert {entry["cells"]["accuracy"]["of"] for entry in group["models"]} == {2}

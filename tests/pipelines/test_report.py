@@ -1,0 +1,252 @@
+"""`python -m pipelines.report` on runs of toys, and its page in a real browser."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import soundfile
+from hydra import compose, initialize_config_dir
+
+from operators.aggregate import finish_rows
+from operators.schema import result_schema
+from pipelines.config import CONF, ConfigError
+from pipelines.report import main
+from tests.browser import opened
+from tests.pipelines.cli import ROOT
+from tests.report_toys import HOSTILE, results, row, write_run
+
+
+def report(*overrides):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        main(compose("report", overrides=list(overrides)))
+
+
+def page_of(folder, rows, *overrides, **record):
+    write_run(folder, rows, **record)
+    report(f"run={folder}", *overrides)
+    return (folder / "report.html").as_uri()
+
+
+def test_two_runs_with_other_scorers_are_refused_unless_forced(tmp_path, capsys):
+    a = write_run(tmp_path / "a", results(models=("a", "b")))
+    b = write_run(tmp_path / "b", results(models=("c", "d")), fingerprints={"m1": "f" * 16})
+    with pytest.raises(ConfigError, match="differ in m1"):
+        report(f"run=[{a},{b}]", f"out={tmp_path / 'r.html'}")
+    report(f"run=[{a},{b}]", f"out={tmp_path / 'r.html'}", "force=true")
+    assert "their numbers do not compare" in (tmp_path / "r.html").read_text()
+    assert "open" in capsys.readouterr().out
+
+
+def test_a_row_that_two_runs_share_is_kept_once_and_two_results_for_one_row_are_refused(tmp_path):
+    a = write_run(tmp_path / "a", results(models=("yardstick", "a")))
+    b = write_run(tmp_path / "b", results(models=("yardstick", "b")))
+    report(f"run=[{a},{b}]")
+    data = embedded_json((a / "report.html").read_text(), "overview")
+    counts = {entry["model"]: entry["n_rows"] for entry in data["boards"][0]["models"]}
+    assert counts == {"yardstick": 12, "a": 12, "b": 12}
+    c = write_run(tmp_path / "c", results(models=("yardstick", "c"), text="another answer"))
+    with pytest.raises(ConfigError, match="another name"):
+        report(f"run=[{a},{c}]")
+
+
+def embedded_json(text, name):
+    return json.loads(text.split(f'id="data-{name}">')[1].split("</script>")[0])
+
+
+def test_numbers_in_the_page_equal_the_table(tmp_path):
+    rows = results()
+    page_of(tmp_path / "run", rows)
+    data = embedded_json((tmp_path / "run" / "report.html").read_text(), "overview")
+    for entry in data["boards"][0]["models"]:
+        mine = [r["aria"] for r in rows.to_pylist() if r["model"] == entry["model"] and r["aria"] is not None]
+        assert entry["cells"]["aria"]["value"] == pytest.approx(sum(mine) / len(mine), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["run=nowhere"], "there is no such folder"),
+        (["run=[]"], "the folder of a run"),
+        (["run=[tests,tests]"], "stands there twice"),
+        (["run=tests"], "not the folder of a finished run"),
+        (["rum=x"], "did you mean 'run'"),
+    ],
+)
+@pytest.mark.weights
+def test_what_cannot_be_reported_is_said_in_one_line(overrides, message):
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.report", *overrides],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def count(tab):
+    return tab.inner_text("#count")
+
+
+def ready(tab, uri):
+    tab.goto(uri)
+    tab.wait_for_selector("body[data-ready]", state="attached", timeout=60_000)
+
+
+@pytest.mark.weights
+def test_a_reader_filters_sorts_opens_and_plays(tmp_path):
+    soundfile.write(tmp_path / "bark.wav", np.zeros(800), 8000)
+    clip = {"audio_uris": [str(tmp_path / "bark.wav")], "audio_hashes": ["h"], "audio_seconds": [0.1]}
+    lost = {"audio_uris": [str(tmp_path / "lost.wav")], "audio_hashes": [None], "audio_seconds": [None]}
+    rows = results().to_pylist()
+    for place, one in enumerate(rows):
+        one |= clip if place < 4 else lost
+    uri = page_of(tmp_path / "run", finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))
+    with opened() as tab:
+        ready(tab, uri)
+        assert count(tab) == "24 of 24 responses."
+        tab.fill("#q", "item-3")
+        assert count(tab).startswith("2 of 24")
+        tab.click("#clear")
+        tab.select_option("#outcome", "none")
+        assert count(tab).startswith("2 of 24")  # no answer, and no response
+        tab.select_option("#reason", "no_choice_named")
+        assert count(tab).startswith("1 of 24")
+        tab.click("#clear")
+        tab.select_option("#model", "sloppy")
+        tab.select_option("#sort", "aria down")
+        best = max(
+            (r for r in rows if r["model"] == "sloppy" and r["aria"] is not None), key=lambda r: r["aria"]
+        )
+        assert best["item_id"] in tab.locator(".row").first.inner_text()
+        tab.locator(".row").first.click()
+        assert best["item_id"] in tab.inner_text("#detail h3")
+        assert f"item={best['item_id']}" in tab.evaluate("location.hash")
+        tab.fill("#q", "reasoning of item-7")
+        assert count(tab).startswith("0 of 24")
+        tab.check("#deep")
+        tab.locator("#count", has_text="1 of 24 responses").wait_for()
+        tab.click("#clear")
+        tab.locator(".row").first.click()
+        tab.evaluate("document.querySelector('#detail audio').play()")
+        assert tab.evaluate("document.querySelector('#detail audio').duration") == pytest.approx(0.1)
+        tab.evaluate("location.hash = 'item=item-9&model=careful'")
+        tab.locator("#detail h3", has_text="item-9").wait_for()
+        assert "there is no file" in tab.inner_text("#detail")
+
+
+@pytest.mark.weights
+def test_a_deep_link_opens_its_response_with_all_that_was_seen(tmp_path):
+    uri = page_of(tmp_path / "run", results())
+    with opened() as tab:
+        ready(tab, f"{uri}#item=item-2&model=careful")
+        said = tab.inner_text("#detail")
+        for part in (
+            "item-2, careful",
+            "right answer",
+            "extracted",
+            "tag_exact",
+            "bark",
+            "-9.5",
+            "perception ⊨ analysis",
+        ):
+            assert part in said, part  # ppl 40 -> 30.5 is a change of -9.5
+        assert tab.locator("#detail .response .slot").count() == 4
+        assert tab.inner_text("#detail .response .slot.answer") == "dog"
+        tab.locator("#detail a", has_text="sloppy").click()
+        tab.locator("#detail h3", has_text="item-2, sloppy").wait_for()
+        tab.evaluate("location.hash = 'item=no-such-item'")
+        tab.locator("#count", has_text="no response to no-such-item").wait_for()
+
+
+@pytest.mark.weights
+def test_hostile_responses_names_and_categories_stay_text(tmp_path):
+    rows = [row(f"id {HOSTILE}", f"{model} {HOSTILE}", n, HOSTILE, category=HOSTILE, answer_reason=HOSTILE)
+            for n in range(3) for model in "abc"]  # fmt: skip
+    long = row("long", "a", 1, "x" * 1_000_000)
+    uri = page_of(tmp_path / "run", finish_rows(pa.Table.from_pylist([*rows, long], schema=result_schema())))
+    text = (tmp_path / "run" / "report.html").read_text()
+    assert "<img" not in text
+    assert "<script>window" not in text
+    with opened() as tab:
+        ready(tab, uri)
+        for place in range(2):
+            tab.locator(".row").nth(place).click()
+            assert "<script>" in tab.inner_text("#detail .response")
+        assert tab.evaluate("window.owned") is None
+        assert tab.locator("img").count() == 0
+        tab.evaluate("location.hash = 'item=long'")
+        tab.locator("#detail button", has_text="Show all").wait_for()
+        assert len(tab.inner_text("#detail .response")) <= 20_000
+        tab.locator("#detail button", has_text="Show all").click()
+        assert len(tab.locator("#detail .response").text_content()) > 3_000_000
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.weights
+def test_eighteen_thousand_rows_are_a_list_of_a_few_elements(tmp_path):
+    models = [f"model-{letter}" for letter in "ABCDEFGHI"]
+    rows = [row(f"item-{n:04d}", model, n, "a bark") for n in range(2000) for model in models]
+    uri = page_of(tmp_path / "run", finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))
+    with opened() as tab:
+        ready(tab, uri)
+        assert count(tab) == "18,000 of 18,000 responses."
+        assert tab.locator(".row").count() < 40
+        tab.fill("#q", "item-199")
+        assert count(tab).startswith("90 of 18,000")
+        tab.click("#clear")
+        tab.focus("#list")
+        tab.keyboard.press("End")
+        tab.locator("#detail h3", has_text="item-1999, model-I").wait_for()
+        assert tab.get_attribute("#list", "aria-activedescendant") == "row-17999"
+
+
+@pytest.mark.weights
+def test_by_keyboard_on_a_phone_and_in_the_dark(tmp_path):
+    uri = page_of(tmp_path / "run", results())
+    with opened(390, 844, color_scheme="dark") as tab:
+        ready(tab, uri)
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        tab.keyboard.press("/")
+        assert tab.evaluate("document.activeElement.id") == "q"
+        tab.keyboard.type("item-5")
+        tab.focus("#list")
+        tab.keyboard.press("ArrowDown")
+        tab.keyboard.press("Enter")
+        tab.locator("#detail.open h3", has_text="item-5").wait_for()
+        assert tab.evaluate("document.activeElement.id") == "detail"
+        tab.keyboard.press("Escape")
+        assert not tab.locator("#detail.open").count()
+        assert tab.evaluate("document.activeElement.id") == "list"
+        paper = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert sum(map(int, paper[4:-1].split(","))) < 3 * 60
+        tab.click("#theme")  # auto -> light
+        tab.evaluate("scrollTo(0, 0)")
+        assert (
+            sum(map(int, tab.evaluate("getComputedStyle(document.body).backgroundColor")[4:-1].split(",")))
+            == 3 * 255
+        )
+
+
+@pytest.mark.weights
+def test_every_control_has_a_name_and_text_stands_out(tmp_path):
+    uri = page_of(tmp_path / "run", results())
+    script = """() => [...document.querySelectorAll('button, input, select, audio, [role=listbox], [role=region]')]
+      .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels.length))).map(e => e.outerHTML)"""
+    ratio = """() => { const probe = document.createElement('span'); document.body.append(probe);
+      const context = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+      const light = (name) => { probe.style.color = `var(--${name})`; context.fillStyle = getComputedStyle(probe).color; context.fillRect(0, 0, 1, 1);
+        const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+      const contrast = (a, b) => { const [x, y] = [light(a), light(b)]; return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05); };
+      return Math.min(...['ink', 'soft', 'accent', 'good', 'bad', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8'].flatMap(c => [contrast(c, 'paper'), contrast(c, 'card')])); }"""
+    for scheme in ("light", "dark"):
+        with opened(color_scheme=scheme) as tab:
+            ready(tab, f"{uri}#item=item-0")
+            assert tab.evaluate(script) == []
+            assert tab.evaluate(ratio) >= 4.5  # WCAG 2.2, AA, of text; every colour against both grounds
