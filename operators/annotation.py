@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from operators.analysis.ratings import Rating, alpha, reliability
+from operators.analysis.ratings import Rating, reliability
 from operators.columns import RowError, is_null, number_of, text_of
 from operators.tables import Row, TableError
 
@@ -146,8 +146,11 @@ def _rated(row: Row, study: str, chains: Mapping[str, Any]) -> tuple[str, str, s
 
 
 def disagreement(ratings: pa.Table, n_raters: int) -> list[dict[str, Any]]:
-    """Per group: raters (and how many are expected), ratings, missing ones, chains whose ratings lie 2 or more apart among
-    those with two or more ratings, and Krippendorff's alpha (ordinal); NaN where it does not exist."""
+    """Per group: raters (and how many are expected), ratings, missing ones; of the chains with two or more ratings how many
+    have some 2 or more apart, and the mean span from the lowest to the highest (NaN for no such chain).
+
+    Krippendorff's alpha, with intervals, is what `pipelines.analyse` makes of the same table.
+    """
     rows = ratings.to_pylist()
     found = []
     for group in sorted({row["group"] for row in rows}):
@@ -160,6 +163,6 @@ def disagreement(ratings: pa.Table, n_raters: int) -> list[dict[str, Any]]:
         found.append({
             "group": group, "n_raters": len(matrix), "n_expected": n_raters, "n_ratings": int(np.isfinite(matrix).sum()),
             "n_missing": int(np.isnan(matrix).sum()), "n_compared": int(spread.size),
-            "n_apart": int((spread >= 2).sum()), "alpha": alpha(matrix),
+            "n_apart": int((spread >= 2).sum()), "mean_span": float(spread.mean()) if spread.size else float("nan"),
         })  # fmt: skip
     return found

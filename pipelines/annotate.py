@@ -94,11 +94,11 @@ def _plan(path: Path) -> dict[str, Any]:
 
 def show(groups: list[dict[str, Any]]) -> None:
     """One line per group: raters, ratings, what is missing, how far raters differ."""
-    table = Table("Group", "Raters", "Ratings", "Missing", "2 or more apart", "Krippendorff's alpha")
+    table = Table("Group", "Raters", "Ratings", "Missing", "2 or more apart", "Mean span")
     for row in groups:
         table.add_row(
             row["group"], f"{row['n_raters']} of {row['n_expected']}", str(row["n_ratings"]), str(row["n_missing"]),
-            f"{row['n_apart']} of {row['n_compared']} chains", "-" if row["alpha"] != row["alpha"] else f"{row['alpha']:.3f}",
+            f"{row['n_apart']} of {row['n_compared']} chains", "-" if row["mean_span"] != row["mean_span"] else f"{row['mean_span']:.2f}",
         )  # fmt: skip
     Console().print(table)
 

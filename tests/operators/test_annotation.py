@@ -1,12 +1,11 @@
-import json
 from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from operators.analysis.ratings import read_ratings
 
 from operators.aggregate import finish_rows
+from operators.analysis.ratings import read_ratings
 from operators.annotation import RATINGS, disagreement, draw, plan, read_exports, study_id
 from operators.schema import METRICS, result_schema
 from operators.tables import Row, TableError
@@ -115,15 +114,17 @@ def test_what_does_not_belong_is_refused_with_file_and_row(rows, message):
 
 
 def test_disagreement_by_hand():
-    """Chains rated (1, 1), (2, 5), (-, 3), (5, -): two compared, of which one lies 3 apart; 2 of 8 ratings missing."""
+    """Chains rated (1, 1), (2, 5), (-, 3), (5, -): two compared, of which one lies 3 apart, so the mean span is 1.5; 2 of 8 ratings
+    are missing."""
     table = read_exports({"a": said("ann", [1, 2, None, 5]), "b": said("bo", [1, 5, 3, None])}, PLAN)
     (group,) = disagreement(table, 3)
+    assert group["mean_span"] == 1.5
     assert {name: group[name] for name in ("n_raters", "n_expected", "n_ratings", "n_missing", "n_compared", "n_apart")} == {
         "n_raters": 2, "n_expected": 3, "n_ratings": 6, "n_missing": 2, "n_compared": 2, "n_apart": 1,
     }  # fmt: skip
 
 
-def test_one_rater_alone_has_no_alpha():
+def test_one_rater_alone_disagrees_with_nobody():
     (group,) = disagreement(read_exports({"a": said("ann", [1, 2, 3, 4])}, PLAN), 3)
-    assert np.isnan(group["alpha"])
-    json.dumps({**group, "alpha": None})
+    assert group["n_compared"] == 0
+    assert np.isnan(group["mean_span"])

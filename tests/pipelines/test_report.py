@@ -30,6 +30,7 @@ def page_of(folder, rows, *overrides, **record):
     return (folder / "report.html").as_uri()
 
 
+@pytest.mark.weights
 def test_two_runs_with_other_scorers_are_refused_unless_forced(tmp_path, capsys):
     a = write_run(tmp_path / "a", results(models=("a", "b")))
     b = write_run(tmp_path / "b", results(models=("c", "d")), fingerprints={"m1": "f" * 16})
@@ -40,6 +41,7 @@ def test_two_runs_with_other_scorers_are_refused_unless_forced(tmp_path, capsys)
     assert "open" in capsys.readouterr().out
 
 
+@pytest.mark.weights
 def test_a_row_that_two_runs_share_is_kept_once_and_two_results_for_one_row_are_refused(tmp_path):
     a = write_run(tmp_path / "a", results(models=("yardstick", "a")))
     b = write_run(tmp_path / "b", results(models=("yardstick", "b")))
@@ -56,6 +58,7 @@ def embedded_json(text, name):
     return json.loads(text.split(f'id="data-{name}">')[1].split("</script>")[0])
 
 
+@pytest.mark.weights
 def test_numbers_in_the_page_equal_the_table(tmp_path):
     rows = results()
     page_of(tmp_path / "run", rows)
