@@ -1,6 +1,7 @@
 """Counterfactual audit items for tests: written out as JSONL lines, with or without sound."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import ClassVar
 
@@ -165,7 +166,7 @@ def crema_audit(folder, source, n=20):
         name = f"c{number}"
         clips = [f"{name}-{y}-{emotion}.wav" for y, emotion in enumerate(pair["emotions"])]
         for clip, file in zip(clips, pair["files"], strict=True):
-            (folder / clip).symlink_to(source / file)
+            shutil.copyfile(source / file, folder / clip)
         lines.append(single(name, pair["emotions"], pair["sentence"]))
         for y, clip in enumerate(clips):
             lines[-1]["branches"][y][0]["audio"] = clip

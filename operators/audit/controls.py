@@ -2,7 +2,7 @@
 
 - text_only: the judge itself reads the words instead of hearing the clips. Both branches are then one and the same prompt,
   so an item whose construction is sound is decided right exactly half of the time.
-- silence: the judge hears a second of silence for every turn of the contexts, and the true replies. It shows how much of a
+- silence: the judge hears ten seconds of silence for every turn of the contexts, and the true replies. It shows how much of a
   result is style of the replies, or habit.
 - always_first: says R1, {"CA": "R1", "CB": "R2"}, and E1 for every turn, whatever it is asked.
 - random: draws an answer by a hash of (seed, call).
@@ -22,7 +22,7 @@ BLIND = (TEXT_ONLY, SILENCE)  # the judge itself, without the voice
 BLUFFS = ("always_first", "random")  # no judge at all
 CONTROLS = (*BLIND, *BLUFFS)
 
-SILENT_CLIP = Path(__file__).parents[1] / "data" / "audit_controls" / "silence.flac"
+SILENT_CLIP = Path(__file__).parents[1] / "data" / "silence.flac"
 
 
 def bluff(name: str, call: Mapping[str, Any], seed: int) -> str:
