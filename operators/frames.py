@@ -47,17 +47,3 @@ def with_columns(table: pa.Table, columns: dict[str, pa.Array | pa.ChunkedArray]
         place = table.schema.get_field_index(name)
         table = table.append_column(name, column) if place < 0 else table.set_column(place, name, column)
     return table
-
-
-def spreadsheet_safe(table: pa.Table) -> pa.Table:
-    """`table` for a CSV file: a text that a spreadsheet would run as a formula begins with an apostrophe."""
-    columns = {}
-    for name in table.column_names:
-        if pa.types.is_string(table.column(name).type):
-            cells = table.column(name).to_pylist()
-            columns[name] = pa.array([_no_formula(cell) for cell in cells], pa.string())
-    return with_columns(table, columns)
-
-
-def _no_formula(text: str | None) -> str | None:
-    return f"'{text}" if text is not None and text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

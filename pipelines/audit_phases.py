@@ -20,7 +20,6 @@ from operators.frames import with_columns
 from operators.store import Store
 from pipelines import phases
 from pipelines.config import Cluster
-from pipelines.lookup import Tally
 from pipelines.phases import Journal
 
 Row = dict[str, Any]
@@ -81,13 +80,8 @@ class Court:
 
     def _replies(self, calls: Sequence[Row], attempt: int) -> list[Row]:
         table = with_columns(call_table(calls), {"trial": pa.array([attempt] * len(calls), pa.int64())})
-        mine = Journal()
-        replies = phases.generate(table, self.name, self._judge, self._store, self._cluster, mine)
-        tallies = self._journal.stages
-        tallies["generate"] = tallies.get("generate", Tally()) + mine.stages["generate"]
-        spent = self._journal.wall_seconds
-        spent["generate"] = spent.get("generate", 0.0) + mine.wall_seconds["generate"]
-        return replies.to_pylist()
+        where = (self._store, self._cluster, self._journal)
+        return phases.generate(table, self.name, self._judge, *where).to_pylist()
 
 
 def _unreadable(call: Row, reply: Row) -> bool:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 from omegaconf import DictConfig
 
 from operators.audit.page import audit_page
 from operators.base import Spec
-from operators.frames import spreadsheet_safe
+from operators.export import write_all
 from pipelines.phases import Journal
 from pipelines.record import write_record
 
@@ -29,12 +28,12 @@ def write_audit(
     journal: Journal,
     notes: Mapping[str, Any],
 ) -> None:
-    """<name>.parquet for every table, <name>.csv for those that people read, audit.html and run.json."""
+    """<name>.parquet for every table, those that people read in other forms too, audit.html and run.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, table in tables.items():
-        pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+    for name in ("verdicts", "instances"):
+        pq.write_table(tables[name], folder / f"{name}.parquet", compression="zstd")
     for name in TABLES:
-        pyarrow.csv.write_csv(spreadsheet_safe(tables[name]), folder / f"{name}.csv")
+        write_all(folder, name, tables[name])
     verdicts, cells = tables["verdicts"].to_pylist(), tables["instances"].to_pylist()
     judges = list(dict.fromkeys(row["model"] for row in verdicts if row["control"] == "none"))
     benchmark = ", ".join(dict.fromkeys(items["benchmark"].to_pylist()))

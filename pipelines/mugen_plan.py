@@ -19,6 +19,7 @@ from pipelines.execution import resources
 from pipelines.mugen_phases import fan_out, usable
 from pipelines.mugen_settings import MugenEval
 from pipelines.preflight import check_counts
+from pipelines.responses import load_questions
 
 
 class MugenPlan(NamedTuple):
@@ -72,7 +73,7 @@ def read_strategies(settings: MugenEval) -> dict[str, Strategy]:
 
 def load_items(benchmark: Any) -> pa.Table:
     """The items of a benchmark whose options are clips (MUGEN_ITEM). Raises ConfigError for another one."""
-    items = benchmark.load()
+    items = load_questions(benchmark)
     if "n_reference" not in items.column_names:
         raise ConfigError(
             f"the options of benchmark {type(benchmark).__name__} are texts, not clips: score it with pipelines.aria_eval, "

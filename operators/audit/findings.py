@@ -174,6 +174,8 @@ def _numbers(probes: Mapping, rate: Row, masses: Mapping[str, Row], diagnosis: s
 
 
 def _per_turn(row: Row) -> str:
+    if row["contrast_accuracy"] == row["turn_accuracy"] == row["accuracy"]:
+        return "without ears at most 50.0%"
     at = f"{_percent(row['contrast_accuracy'])} ({_percent(row['contrast_low'])} to {_percent(row['contrast_high'])})"
     return f"turn by turn {_percent(row['turn_accuracy'])}, where the two voices differ {at}; without ears at most 50.0%"
 
@@ -227,15 +229,15 @@ def _gaps(rate: Row) -> Iterable[str]:
         sign = "loses" if rate["gap_low"] > 0 else ("gains" if rate["gap_high"] < 0 else None)
         if sign:
             yield (
-                f"It {sign} {_points(rate['protocol_gap'])} when it hears one voice and not both "
-                f"({_points(rate['gap_low'])} to {_points(rate['gap_high'])})."
+                f"It {sign} {abs(100 * rate['protocol_gap']):.1f} points when it hears one voice and not both (protocol gap "
+                f"{_points(rate['protocol_gap'])}, {_points(rate['gap_low'])} to {_points(rate['gap_high'])})."
             )
     for name, what in (("cue", "one voice"), ("cue_pairwise", "both voices")):
         low, high = rate[f"{name}_low"], rate[f"{name}_high"]
         value = rate[name.replace("cue", "cue_dependence")]
         if low is not None and (low > 0 or high < 0):
             yield (
-                f"It depends on the prompt: the cue changes its accuracy by {_points(value)} with {what} "
+                f"It depends on the prompt: the cue changes its accuracy by {_points(value)} points with {what} "
                 f"({_points(low)} to {_points(high)})."
             )
 
@@ -262,4 +264,4 @@ def _percent(share: float) -> str:
 
 
 def _points(share: float) -> str:
-    return f"{100 * share:+.1f} points"
+    return f"{100 * share:+.1f}"

@@ -52,6 +52,7 @@ def audit_page(
                 "headline": one.headline,
                 "details": one.details,
                 "first": place == 0,
+                "control": one.control != "none",
             }
             for place, one in enumerate(found)
         ],
@@ -64,7 +65,7 @@ def audit_page(
         "refused": refused,
         "terms": TERMS,
     }
-    return page("audit", title, {"audit": data}, {"cases": list(_cases(by_id, verdicts, cells))})
+    return page("audit", title, {"audit": data}, {"case-list": list(_cases(by_id, verdicts, cells))})
 
 
 def _states(rows: Sequence[Row]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from operators.audit.controls import BLIND, BLUFFS
 from operators.audit.outcomes import judged
 from operators.audit.presentation import BY_BRANCH, CUES, PROBES, Design, Order, drawn_order, planned_call
 from operators.columns import RowError, find_columns, is_null, missing_columns, number_of, short, text_of
@@ -30,7 +31,6 @@ from operators.lalms.recorded import Recorded
 from operators.tables import Row, TableError, read_rows, shown, stem
 from operators.text import encodable
 
-CONTROLS = ("none", "text_only", "silence")
 COLUMNS: dict[str, tuple[str, ...]] = {
     **RESPONSE_COLUMNS,
     "trial": (*RESPONSE_COLUMNS["trial"], "attempt"),
@@ -142,6 +142,8 @@ def _attempts(
         try:
             if row.problem:
                 raise RowError(row.problem)
+            if row.get(parts.get("control", "")) in BLUFFS:
+                continue  # no judge said this; the run makes its own
             call, attempt = _read({part: row.get(column) for part, column in parts.items()}, name, given)
         except RowError as error:
             problems.append(encodable(f"{row.place}: {error}"))
@@ -161,7 +163,7 @@ def _read(cells: Mapping[str, Any], name: str, given: str | None) -> tuple[_Call
     probe = _one_of(cells, "probe", PROBES, None)
     call = _Call(
         given or text_of(cells.get("model"), "model").strip() or name,
-        _one_of(cells, "control", CONTROLS, "none"),
+        _one_of(cells, "control", ("none", *BLIND), "none"),
         _one_of(cells, "cue", CUES, "none"),
         probe,
         item_id,

@@ -101,7 +101,9 @@ async function start() {
   const audit = await embedded("audit");
   byId("title").textContent = audit.title;
   byId("subtitle").textContent = audit.subtitle;
-  byId("findings").append(...audit.findings.map(finding));
+  const [controls, judges] = [audit.findings.filter((f) => f.control), audit.findings.filter((f) => !f.control)];
+  byId("findings").append(...judges.map(finding));
+  if (controls.length) byId("findings").append(node("details", {}, node("summary", {}, "Controls: judges that are useless by construction"), controls.map(finding)));
   byId("leaks").append(...audit.leaks.map((line) => node("p", { class: "card" }, line)));
   byId("states").append(
     node("ul", { class: "legend" }, audit.names.map(([state, name]) => node("li", {},
@@ -114,7 +116,7 @@ async function start() {
     audit.rates.map(rateRow)));
   byId("refused").append(audit.refused.length ? node("ul", {}, audit.refused.map((line) => node("li", {}, line))) : node("p", {}, "None."));
   byId("terms").append(...audit.terms.flatMap(([term, text]) => [node("dt", {}, term), node("dd", {}, text)]));
-  cases(await embedded("cases"), audit.names);
+  cases(await embedded("case-list"), audit.names);
   document.documentElement.dataset.ready = "yes";
 }
 
