@@ -14,7 +14,7 @@ import pyarrow as pa
 from operators.audio import decode, pcm_hash
 from operators.audit.controls import BLUFFS, SILENT_CLIP, bluff
 from operators.audit.outcomes import heard_emotions, judged, read_reply
-from operators.audit.presentation import SILENCE, Design, call_table, planned_calls, presented_call
+from operators.audit.presentation import SILENCE, Design, Heard, call_table, planned_calls, presented_call
 from operators.base import Spec
 from operators.frames import with_columns
 from operators.store import Store
@@ -48,9 +48,10 @@ def usable(items: pa.Table) -> list[Row]:
     return [item for item in items.to_pylist() if item["item_error"] is None]
 
 
-def silent_clip() -> tuple[str, str]:
-    """Locator and hash of the clip of the silence control."""
-    return str(SILENT_CLIP), pcm_hash(decode(str(SILENT_CLIP)))
+def silent_clip() -> Heard:
+    """The clip of the silence control."""
+    clip = decode(str(SILENT_CLIP))
+    return Heard(str(SILENT_CLIP), pcm_hash(clip), clip.seconds)
 
 
 class Court:

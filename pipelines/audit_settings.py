@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,9 +14,11 @@ from omegaconf import MISSING
 from operators.audit.controls import BLIND, BLUFFS, CONTROLS
 from operators.audit.presentation import PROBES, Design, cues_of, n_clips
 from operators.benchmarks.emotions import EmotionAudit
+from operators.lalms.asking import Lalm
 from operators.lalms.cascade import Cascade
 from operators.lalms.cascade_judge import CascadeJudge
 from pipelines.config import Cluster, ConfigError, StoreConfig, build, unknown_key
+from pipelines.preflight import check_counts
 
 
 @dataclass
@@ -71,11 +75,17 @@ def read_plan(settings: JudgeAudit) -> AuditPlan:
         )
     plain = Design(probes, cues, settings.seed, settings.counterbalance)
     blind = [plain._replace(control=name) for name in controls if name in BLIND]
-    # Whose texts are all there is to a cascade, it can judge as well; the other models speak for themselves.
-    judge = CascadeJudge(model) if isinstance(model, Cascade) else model
-    items = benchmark.load()
-    check_clips(judge, items, plain)
+    judge, items = as_judge(model), benchmark.load()
+    advice = "choose another model, fewer probes or shorter conversations"
+    check_counts(judge, clip_needs(items, probes), advice)
     return AuditPlan(items, judge, [plain, *blind], [name for name in controls if name in BLUFFS])
+
+
+def as_judge(model: Any) -> Any:
+    """`model` as what answers a probe: the cascade by weighing, a LALM without a prompt of its own; others as they are."""
+    if isinstance(model, Cascade):
+        return CascadeJudge(model)
+    return dataclasses.replace(model, prompt=None) if isinstance(model, Lalm) else model
 
 
 def _chosen(key: str, given: Any, allowed: tuple[str, ...], kind: str | None = None) -> tuple[str, ...]:
@@ -89,20 +99,8 @@ def _chosen(key: str, given: Any, allowed: tuple[str, ...], kind: str | None = N
     return tuple(name for name in allowed if name in given)
 
 
-def check_clips(judge: Any, items: pa.Table, design: Design) -> None:
-    """Refuse, before anything starts, a judge that cannot take all clips of a call. Raises ConfigError."""
-    most = getattr(judge, "max_clips", None)
-    if most is None:
-        return
-    needs = [
-        (n_clips(item, probe), item["item_id"])
-        for item in items.to_pylist()
-        if item["item_error"] is None
-        for probe in design.probes
-    ]
-    if over := [need for need in needs if need[0] > most]:
-        need, name = max(over)
-        raise ConfigError(
-            f"{type(judge).__name__} takes at most {most} clips, and {len(over)} kinds of call need more "
-            f"(item {name!r}: {need}); choose another model, fewer probes or shorter conversations"
-        )
+def clip_needs(items: pa.Table, probes: Sequence[str]) -> Iterable[tuple[int, str]]:
+    """(clips of the longest call, item id) of the items that can be asked."""
+    for item in items.to_pylist():
+        if item["item_error"] is None:
+            yield max(n_clips(item, probe) for probe in probes), item["item_id"]

@@ -37,6 +37,7 @@ from pipelines.audit_settings import AuditPlan, JudgeAudit, read_plan
 from pipelines.config import entry, plain
 from pipelines.execution import resources, session
 from pipelines.phases import Journal, probe_audio
+from pipelines.preflight import check_ready
 from pipelines.record import free_folder
 
 
@@ -64,6 +65,7 @@ def audit(config: DictConfig, folder: Path, name: str) -> None:
         items, verdicts = planned.items, recorded(planned, settings)
     else:
         require(planned.judge)
+        check_ready(planned.judge)
         store = Store(settings.store.root)
         with session(settings.cluster):
             items = refuse_unheard(probe_audio(planned.items, settings.cluster, journal))

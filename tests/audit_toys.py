@@ -58,7 +58,12 @@ def items_of(kind, lines, folder):
     from operators.benchmarks.emotions import EmotionAudit
 
     rows = EmotionAudit(kind, write(folder / f"{kind}.jsonl", lines)).load().to_pylist()
-    return [row | {"audio_hashes": [f"hash of {uri}" for uri in row["audio_uris"]]} for row in rows]
+    uris = [row["audio_uris"] for row in rows]
+    clips = [
+        {"audio_hashes": [f"hash of {uri}" for uri in some], "audio_seconds": [1.0] * len(some)}
+        for some in uris
+    ]
+    return [row | heard for row, heard in zip(rows, clips, strict=True)]
 
 
 def wrong(call):

@@ -66,9 +66,8 @@ CALL = pa.schema(
         ("parts", pa.list_(PART)),
         ("audio_uris", STRINGS),
         ("audio_labels", STRINGS),
-        ("audio_hashes", STRINGS),
+        *CLIPS,
         ("item_error", pa.string()),
-        CLIPS.field("audio_error"),
     ]
 )
 
@@ -83,6 +82,14 @@ class Design(NamedTuple):
     seed: int
     counterbalance: bool = False
     control: str = "none"
+
+
+class Heard(NamedTuple):
+    """A clip as decoding found it."""
+
+    uri: str
+    hash: str
+    seconds: float
 
 
 class Order(NamedTuple):
@@ -142,12 +149,12 @@ def presented_call(
     item: Mapping[str, Any],
     planned: Mapping[str, Any],
     heard: Sequence[str] | None = None,
-    silence: tuple[str, str] | None = None,
+    silence: Heard | None = None,
 ) -> dict[str, Any]:
     """A planned call with its prompt and clips (CALL). Raises ValueError where clips would be lost.
 
-    item: AUDIT_ITEM with `audio_hashes`. `heard`: the emotions of the user's turns that a staging call tells. `silence`:
-    locator and hash of the clip that stands for every turn in the silence control; the replies stay.
+    item: AUDIT_ITEM with its CLIPS columns. `heard`: the emotions of the user's turns that a staging call tells. `silence`:
+    the clip that stands for every turn in the silence control; the replies stay.
     """
     parts, clips = _presented(item, planned, heard, silence)
     row = {
@@ -155,8 +162,9 @@ def presented_call(
         "choices": [],
         "parts": parts,
         "question": question(planned, len(item["branches"][0]) == 1, parts),
-        "audio_uris": [uri for uri, _ in clips],
-        "audio_hashes": [digest for _, digest in clips],
+        "audio_uris": [clip.uri for clip in clips],
+        "audio_hashes": [clip.hash for clip in clips],
+        "audio_seconds": [clip.seconds for clip in clips],
         "audio_labels": [label(part) for part in parts if part["text"] is None],
         "item_error": None,
         "audio_error": None,
@@ -213,10 +221,15 @@ def _presented(
     item: Mapping[str, Any],
     row: Mapping[str, Any],
     heard: Sequence[str] | None,
-    silence: tuple[str, str] | None,
-) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
-    """The parts of a call in order, and (locator, hash) of the clips among them."""
-    hashes = dict(zip(item["audio_uris"], item["audio_hashes"], strict=True))
+    silence: Heard | None,
+) -> tuple[list[dict[str, Any]], list[Heard]]:
+    """The parts of a call in order, and the clips among them."""
+    known = {
+        uri: Heard(uri, digest, seconds)
+        for uri, digest, seconds in zip(
+            item["audio_uris"], item["audio_hashes"], item["audio_seconds"], strict=True
+        )
+    }
     control = row["control"]
     spoken = row["probe"] in HEARD and control != TEXT_ONLY
     parts, clips = [], []
@@ -234,7 +247,7 @@ def _presented(
                     "text": None if spoken else turn["text"],
                 }
             )
-            clips.append(silence if control == SILENCE else (turn["audio_uri"], hashes[turn["audio_uri"]]))
+            clips.append(silence if control == SILENCE else known[turn["audio_uri"]])
     if row["probe"] != "perception":
         for place, index in zip(REPLIES, (1, 0) if row["swapped"] else (0, 1), strict=True):
             reply = item["responses"][index]
@@ -246,7 +259,7 @@ def _presented(
                     "text": None if spoken else reply["text"],
                 }
             )
-            clips.append((reply["audio_uri"], hashes[reply["audio_uri"]]))
+            clips.append(known[reply["audio_uri"]])
     return parts, clips if spoken else []
 
 

@@ -130,10 +130,14 @@ def row_seed(spec: Lalm, batch: Batch, row: int) -> int:
 
 
 def request(spec: Lalm, hearing: Hearing, batch: Batch, row: int) -> Request:
-    """The request of one row. Raises Unheard where a clip is missing, broken, changed, too long, or one too many."""
+    """The request of one row. Raises Unheard where a clip is missing, broken, changed, too long, or one too many.
+
+    A row without clips is an error, unless its question is the whole text, with neither prompt nor choices: that is asked
+    in words alone, as the text probes of an audit are.
+    """
     uris, hashes = _list(batch["audio_uris"][row]), _list(batch["audio_hashes"][row])
     choices = [str(choice) for choice in _list(batch["choices"][row])]
-    if not uris:
+    if not uris and (spec.prompt is not None or choices):
         raise Unheard(NO_AUDIO)
     clips, about = hearing.clips(uris, hashes)
     parts = layout(asked_text(spec, str(batch["question"][row]), choices), choices, len(clips))

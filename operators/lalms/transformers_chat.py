@@ -98,7 +98,7 @@ class Talker:
         prompts = [self.prompt(one) for one in requests]
         inputs = self._processor(
             text=prompts,
-            audio=[clip.samples for one in requests for clip in one.clips],
+            audio=[clip.samples for one in requests for clip in one.clips] or None,
             text_kwargs={"padding": True},
             # Without this some feature extractors cut clips at 30 s and say nothing; with it a clip that is too long for
             # the encoder is an error of its row.

@@ -190,7 +190,7 @@ def test_an_item_that_cannot_be_heard_is_left_out_by_name(crema, tmp_path):
         ("probes=[]", "choose at least one"),
         ("controls=[deaf]", "unknown config key 'controls.deaf'"),
         ("attempts=0", "attempts: at least 1"),
-        ("model.max_clips=3", "takes at most 3 clips, and 20 kinds of call need more .item 'c9': 4."),
+        ("model.max_clips=3", "takes at most 3 clips, and 20 items need more .item 'c9': 4."),
     ],
 )
 def test_a_configuration_that_cannot_be_meant_is_refused(crema, override, told):

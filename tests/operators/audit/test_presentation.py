@@ -8,6 +8,7 @@ from operators.audit.presentation import (
     CUES,
     PROBES,
     Design,
+    Heard,
     cue_text,
     cues_of,
     drawn_order,
@@ -18,7 +19,7 @@ from operators.audit.presentation import (
 )
 from tests.audit_toys import items_of, positional, single
 
-SILENCE = ("/silence.flac", "hash of silence")
+SILENCE = Heard("/silence.flac", "hash of silence", 10.0)
 
 
 @pytest.fixture
@@ -118,7 +119,9 @@ def test_as_many_clips_are_presented_as_the_call_holds(dialogue, one, probe):
     for item, turns in ((one, 1), (dialogue, 5)):
         for call in calls(item, (probe,)):
             count = contexts * turns + expected
-            assert [len(call[n]) for n in ("audio_uris", "audio_hashes", "audio_labels")] == [count] * 3
+            assert [
+                len(call[n]) for n in ("audio_uris", "audio_hashes", "audio_seconds", "audio_labels")
+            ] == [count] * 4
 
 
 def test_a_call_that_would_lose_a_clip_is_refused(dialogue):

@@ -145,6 +145,14 @@ def test_a_bad_clip_is_its_rows_reason(tmp_path):
     assert [r is None for r in done["response"]] == [False, True, True, True, True]
 
 
+def test_a_whole_text_without_clips_is_asked_in_words_alone():
+    done = asked(Echo(prompt=None), [("Which reply?", [], [], 0)])
+    assert done["response_error"][0] is None and "Which reply?" in done["response"][0]
+    assert json.loads(done["usage"][0])["n_audio"] == 0
+    refused = asked(Echo(), [("Which reply?", [], [], 0)])
+    assert refused["response_error"][0].startswith("no_audio")
+
+
 def test_a_seed_belongs_to_the_row_and_its_trial_not_to_the_batch(tmp_path):
     clip = tone(tmp_path, "c", 1.0)
     rows = [("Q", ["a"], [clip], trial) for trial in range(3)] + [("R", ["a"], [clip], 0)]

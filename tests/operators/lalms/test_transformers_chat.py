@@ -67,6 +67,16 @@ def test_one_and_six_clips_in_one_batch(tiny, clips, name):
 
 
 @pytest.mark.weights
+def test_a_text_without_clips_stands_beside_rows_with_clips_and_alone(tiny, clips):
+    spec, text = model(tiny["qwen2_audio"]), ("Which reply suits better?", [], [], 0)
+    beside = asked(spec, [text, ("Which?", TEXTS, clips[:1], 0)])
+    alone = asked(spec, [text])
+    assert list(beside["response_error"]) == [None, None] and alone["response_error"][0] is None
+    assert beside["response"][0] == alone["response"][0]
+    assert [json.loads(usage)["n_audio"] for usage in beside["usage"]] == [0, 1]
+
+
+@pytest.mark.weights
 def test_a_processor_that_takes_one_clip_says_so_for_the_row_with_six(tiny, clips):
     rows = [("Which?", TEXTS, clips[:1], 0), ("Which?", OPTIONS, clips, 0)]
     done = asked(model(tiny["audio_flamingo3"]), rows)
