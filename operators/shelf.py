@@ -59,9 +59,10 @@ class Shelf:
             return self.schema.empty_table()
         return self._undisturbed(lambda: self._find(wanted))
 
-    def read(self) -> pa.Table:
-        """All rows, one per key (the oldest wins), oldest first."""
-        return self._undisturbed(lambda: distinct(pa.concat_tables(self._all())))
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """All rows, one per key (the oldest wins), oldest first; `columns` of them, and the key."""
+        wanted = list(dict.fromkeys(["key", *(columns or self.schema.names)]))
+        return self._undisturbed(lambda: distinct(self._all(wanted)))
 
     def append(self, table: pa.Table) -> None:
         """Commit `table` as one part. Rows with a null in a required column are a fault of the caller."""
@@ -97,12 +98,14 @@ class Shelf:
             found = files.cat(some) if len(some) > 1 else {some[0]: files.cat_file(some[0])}
             yield from ((path, found[path]) for path in some)
 
-    def load(self, path: str, data: bytes, wanted: KeyIndex | None = None) -> pa.Table:
+    def load(
+        self, path: str, data: bytes, wanted: KeyIndex | None = None, columns: list[str] | None = None
+    ) -> pa.Table:
         """The rows of one part, of a `wanted` key if that is given. A damaged part is set aside by name, and empty."""
         try:
             file = parts.opened(data, _last(path))
             if wanted is None:
-                return parts.read(file, self.schema)
+                return parts.read(file, self.schema, columns)
             keys = parts.read(file, self.schema, ["key"])["key"]
             rows = np.flatnonzero(wanted.places(keys) >= 0)
             return parts.read(file, self.schema).take(rows) if len(rows) else self.schema.empty_table()
@@ -110,7 +113,7 @@ class Shelf:
             self._set_aside(path, str(error))
         except parts.OtherSchema as error:
             warnings.warn(f"ignored part {path}: {error}", DamagedPart, stacklevel=2)
-        return self.schema.empty_table()
+        return self.schema.empty_table().select(columns or self.schema.names)
 
     def _find(self, wanted: KeyIndex) -> pa.Table:
         missing, found = np.ones(len(wanted), dtype=bool), [self.schema.empty_table()]
@@ -124,9 +127,9 @@ class Shelf:
                 break
         return pa.concat_tables(found)
 
-    def _all(self) -> list[pa.Table]:
-        loaded = [self.load(path, data) for path, data in self.blobs(self.parts())]
-        return [self.schema.empty_table(), *loaded]
+    def _all(self, columns: list[str]) -> pa.Table:
+        loaded = [self.load(path, data, columns=columns) for path, data in self.blobs(self.parts())]
+        return pa.concat_tables([self.schema.empty_table().select(columns), *loaded])
 
     def _undisturbed(self, reading) -> pa.Table:
         """`reading()`, begun anew whenever a merge removes a part that was listed."""

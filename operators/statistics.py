@@ -85,6 +85,20 @@ def wilson_interval_of_mean(mean: float, n: int, level: float = 0.95) -> tuple[f
     return (low if mean > 0 else 0.0), (high if mean < 1 else 1.0)
 
 
+def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """Student's t interval of the mean of independent values; (nan, nan) for fewer than two."""
+    from scipy.stats import t
+
+    values = _finite(np.asarray(values, dtype=np.float64), "values")
+    if len(values) < 2:
+        return math.nan, math.nan
+    mean, half = (
+        values.mean(),
+        t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)),
+    )
+    return float(mean - half), float(mean + half)
+
+
 def paired_bootstrap(
     a: ArrayLike,
     b: ArrayLike,

@@ -7,7 +7,7 @@ python -m pipelines.aria_eval --help                every group and field
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from operators.base import Spec, Stage
 from operators.benchmarks.identity import notes_of
 from operators.benchmarks.published import Published
 from operators.extraction import Extract
-from operators.frames import with_columns
 from operators.lalms.recorded import Recorded, RecordedResponses
 from operators.leaderboard import show
 from operators.store import Store
@@ -31,10 +30,10 @@ from operators.weights import require
 from pipelines import plan
 from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
-from pipelines.phases import Journal, extract, generate, probe_audio, score
+from pipelines.phases import Journal, extract, score
 from pipelines.preflight import check_counts, check_ready, needs_of
 from pipelines.record import free_folder, write_predictions, write_record, write_tables
-from pipelines.responses import join_items, load_questions
+from pipelines.responses import gather, load_questions
 
 METRIC_STAGES = ("m1", "m2", "m3", "m4", "m5", "m6")
 
@@ -69,17 +68,13 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     check_ready(model)
     store, journal = Store(settings.store.root), Journal()
     with session(settings.cluster):
-        clips = probe_audio(items, settings.cluster, journal)
-        responses = [found.table for found in recorded.values()]
-        if not isinstance(model, Recorded):
-            once = with_columns(clips, {"trial": pa.array([0] * clips.num_rows, pa.int64())})
-            responses.append(generate(once, name, model, store, settings.cluster, journal))
-        rows = extract(join_items(clips, pa.concat_tables(responses)), settings.cluster, journal)
+        responses = gather(items, recorded, name, model, store, settings.cluster, journal)
+        rows = extract(responses, settings.cluster, journal)
         results = finish_rows(score(rows, scorers, store, settings.cluster, journal))
 
     summary, failures = summarise(results), failure_reasons(results)
     specs = {"audio": ProbeAudio(), "extract": Extract(), "generate": model, **scorers}
-    notes = {"recorded": {source: found.describe() for source, found in recorded.items()}}
+    notes = {"recorded": {source: found.describe() for source, (_, found) in recorded.items()}}
     folder = Path(settings.out) if settings.out else free_folder(title)
     write_tables(folder, results, summary, failures)
     if isinstance(benchmark, Published):
@@ -92,27 +87,27 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
 
 def read_recorded(
     settings: AriaEval, benchmark: Any, model: Any, items: pa.Table, name: str
-) -> dict[str, RecordedResponses]:
+) -> dict[str, tuple[Recorded, RecordedResponses]]:
     """Responses that exist already: the user's own file, and the response sets a benchmark ships for comparison."""
     sources = {"model": model} if isinstance(model, Recorded) else {}
     if settings.yardsticks:
         sources |= {
             name: Recorded(path=str(path), name=name) for name, path in benchmark.yardsticks().items()
         }
-    found = {source: recorded.responses(items) for source, recorded in sources.items()}
-    check_names(found, [] if isinstance(model, Recorded) else [name])
+    found = {source: (recorded, recorded.responses(items)) for source, recorded in sources.items()}
+    check_names([responses for _, responses in found.values()], [] if isinstance(model, Recorded) else [name])
     for note in [
         *notes_of(items),
-        *(warning for responses in found.values() for warning in responses.warnings()),
+        *(warning for _, responses in found.values() for warning in responses.warnings()),
     ]:
         print(f"note: {note}", file=sys.stderr)
     return found
 
 
-def check_names(found: Mapping[str, RecordedResponses], taken: list[str]) -> None:
+def check_names(found: Iterable[RecordedResponses], taken: list[str]) -> None:
     """Two sources under one name would be averaged as one model."""
     seen = set(taken)
-    for responses in found.values():
+    for responses in found:
         models = set(responses.table["model"].to_pylist())
         if models & seen:
             raise ConfigError(
@@ -127,7 +122,7 @@ def stages(
 ) -> list[tuple[Stage, int]]:
     """The stages of this run with the rows each would look at."""
     cluster, n_items = settings.cluster, items.num_rows
-    rows = sum(found.table.num_rows for found in recorded.values())
+    rows = sum(found.table.num_rows for _, found in recorded.values())
     chain = [(Stage("audio", ProbeAudio(), resources(cluster.audio)), n_items)]
     if not isinstance(model, Recorded):
         chain.append((Stage("generate", model, resources(cluster.generate)), n_items))

@@ -47,6 +47,12 @@ def write_tables(folder: Path, results: pa.Table, summary: pa.Table, failures: p
     folder.mkdir(parents=True, exist_ok=True)
     schema = result_schema()
     pq.write_table(results.select(schema.names).cast(schema), folder / "results.parquet", compression="zstd")
+    write_summary(folder, summary, failures)
+
+
+def write_summary(folder: Path, summary: pa.Table, failures: pa.Table) -> None:
+    """The means of a run as Parquet and Markdown, and what went wrong how often as CSV."""
+    folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(summary, folder / "summary.parquet")
     pyarrow.csv.write_csv(failures, folder / "failures.csv")
     text = "\n".join(part for part in (to_markdown(summary), breakdown(summary)) if part)

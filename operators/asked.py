@@ -1,0 +1,123 @@
+"""What models were asked, kept beside what they said: how stored responses can be scored anew without their benchmark's files.
+
+A row of ASKED is one item as the benchmark held it, for one model and trial, with the key of the response. It is written
+before generation, so that a run that was killed leaves no response whose question nobody knows; and again whenever the
+item has changed since (a corrected gold answer, another category), and then the last row is valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from operators.base import Spec
+from operators.fingerprint import digest
+from operators.frames import with_columns
+from operators.schema import ASKED, STORED_RESPONSE
+from operators.store import Store
+
+PLACE = ("model", "benchmark", "item_id", "trial")
+NOT_STORED = "no_stored_response: asked, but nothing is stored; run the evaluation again"
+_CONTENT = tuple(name for name in ASKED.names if name not in ("key", "content", "asked_at"))
+
+
+def digests(asked: pa.Table) -> list[str]:
+    """What each row says, as 32 digits: of everything but when it was asked."""
+    columns = [asked[name].to_pylist() for name in _CONTENT]
+    return [
+        digest([[name, _plain(cell)] for name, cell in zip(_CONTENT, row, strict=True)], 32)
+        for row in zip(*columns, strict=True)
+    ]
+
+
+def _plain(cell: Any) -> Any:
+    return [_plain(one) for one in cell] if isinstance(cell, list) else cell
+
+
+def keep_asked(store: Store, model: Spec, rows: pa.Table, response_keys: Sequence[str | None]) -> None:
+    """Store what is about to be asked; rows that the store already holds, as they are now, are not written again.
+
+    `rows`: items with CLIPS columns, `model` (the name it goes by), `trial` and, where there is one, `response_error`.
+    """
+    nothing = pa.nulls(rows.num_rows, pa.string())
+    given = {name: rows[name] if name in rows.column_names else nothing for name in ASKED.names}
+    table = pa.table({**given, "response_key": pa.array(response_keys, pa.string())})
+    table = with_columns(table, {"asked_at": pa.nulls(rows.num_rows, ASKED.field("asked_at").type)}).cast(
+        ASKED
+    )
+    contents, shelf = digests(table), store.asked(model)
+    now = datetime.now(UTC)
+    known = latest(shelf.read())["content"]
+    new = np.flatnonzero(~np.isin(np.array(contents, dtype=object).astype(str), known.to_numpy().astype(str)))
+    fresh = {
+        "key": pa.array([digest([content, now.isoformat()], 32) for content in contents], pa.string()),
+        "content": pa.array(contents, pa.string()),
+        "asked_at": pa.array([now] * rows.num_rows, ASKED.field("asked_at").type),
+    }
+    shelf.append(with_columns(table, fresh).take(new))
+
+
+def keep_recorded(store: Store, model: Spec, rows: pa.Table) -> None:
+    """Store the responses of a file (`rows`: items with CLIPS and RESPONSE columns) and what they answer."""
+    identity = zip(*(rows[name].to_pylist() for name in (*PLACE, "response")), strict=True)
+    keys = [None if row[-1] is None else digest(list(row), 32) for row in identity]
+    keep_asked(store, model, rows, keys)
+    shelf = store.responses(model)
+    said = with_columns(rows, {"key": pa.array(keys, pa.string())}).select(STORED_RESPONSE.names)
+    said = said.filter(pc.is_valid(said["key"]))
+    stored = shelf.find(said["key"].to_pylist())["key"]
+    shelf.append(said.filter(pc.invert(pc.is_in(said["key"], stored.combine_chunks()))))
+
+
+def stored_rows(
+    store: Store, fingerprint: str, name_of: Mapping[str, str], at_once: int
+) -> Iterator[pa.Table]:
+    """What a model was asked and said, `at_once` rows at a time: ITEM, CLIPS and RESPONSE columns and `content`.
+
+    `name_of` gives the name in results for each name that the model went by. A row without a response has the reason.
+    """
+    asked, said = latest(store.shelf(f"asked/{fingerprint}").read()), store.shelf(f"responses/{fingerprint}")
+    for start in range(0, asked.num_rows, at_once):
+        rows = asked.slice(start, at_once)
+        found = said.find(rows["response_key"].to_pylist())
+        places = pc.index_in(rows["response_key"], found["key"].combine_chunks())
+        answers = found.select(["response", "finish_reason", "usage"]).take(places)
+        why = pc.coalesce(
+            rows["response_error"], rows["item_error"], rows["audio_error"], pa.scalar(NOT_STORED)
+        )
+        error = pc.if_else(pc.is_valid(answers["response"]), pa.scalar(None, pa.string()), why)
+        model = pa.array([name_of[name] for name in rows["model"].to_pylist()], pa.string())
+        whose = {"model": model, "response_error": error, "fingerprint": pa.array([fingerprint] * len(rows))}
+        yield with_columns(rows, {**{name: answers[name] for name in answers.column_names}, **whose})
+
+
+def names_in_results(store: Store) -> dict[str, dict[str, str]]:
+    """{model fingerprint: {the name it goes by: its name in results}}.
+
+    Where one name stands for several models (a changed prompt, other weights), the one asked last keeps it and the others
+    are called name@<first digits of the fingerprint>: they are not averaged, and a report can say that the name moved on.
+    """
+    owners: dict[str, list[tuple[Any, str]]] = {}
+    for shelf in store.shelves("asked"):
+        times = shelf.read(["model", "asked_at"]).group_by("model").aggregate([("asked_at", "max")])
+        for name, asked_at in zip(times["model"].to_pylist(), times["asked_at_max"].to_pylist(), strict=True):
+            owners.setdefault(name, []).append((asked_at, shelf.name.rsplit("/", 1)[-1]))
+    named: dict[str, dict[str, str]] = {}
+    for name, models in owners.items():
+        *older, (_, newest) = sorted(models)
+        named.setdefault(newest, {})[name] = name
+        for _, fingerprint in older:
+            named.setdefault(fingerprint, {})[name] = f"{name}@{fingerprint[:8]}"
+    return named
+
+
+def latest(asked: pa.Table) -> pa.Table:
+    """The valid row about every item and trial of every model: the one asked last."""
+    ordered = asked.sort_by("asked_at")
+    places = ordered.select(PLACE).to_pandas().duplicated(keep="last").to_numpy()
+    return ordered.take(np.flatnonzero(~places))

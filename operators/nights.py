@@ -1,0 +1,96 @@
+"""A summary of all stored responses as they were scored at one time: what a drift report compares.
+
+Kept in the store itself, so that whoever runs the next one finds it: <root>/nightly/<series>/<time>/ holds rows.parquet
+(this schema), summary.parquet, summary.md, drift.md, drift.json and run.json, which is written last: a night without it
+did not finish and is not compared with.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from operators.aggregate import MEASURES
+from operators.schema import METRICS, result_schema
+from operators.store import Store, StoreError
+
+_KEPT = ("model", "benchmark", "category", "item_id", "trial", "gold_index", "item_error", "audio_error",
+         "response_error", "row_error", "answer_index", "answer_reason", "answer_index_paper",
+         *MEASURES, *(f"{metric}_reason" for metric in METRICS), "correct", "correct_paper")  # fmt: skip
+
+# A row of a night: a result without its texts, and which model and which state of the item it belongs to.
+NIGHT_ROW = pa.schema(
+    [
+        *(result_schema().field(name) for name in _KEPT),
+        pa.field("fingerprint", pa.string()),
+        pa.field("content", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Night:
+    """name: its time. rows: NIGHT_ROW. record: its run.json (`fingerprints`, `specs`, `models`)."""
+
+    name: str
+    rows: pa.Table
+    record: Mapping[str, Any]
+
+    def fingerprint(self, stage: str) -> str | None:
+        """Of the Spec of "m1".."m6" or "extract"; None where it is not recorded."""
+        return self.record.get("fingerprints", {}).get(stage)
+
+    def spec(self, stage: str) -> Any:
+        return self.record.get("specs", {}).get(stage)
+
+    def model(self, name: str) -> Mapping[str, Any]:
+        """`fingerprint` and `spec` of the model that goes by `name` in this night."""
+        return self.record.get("models", {}).get(name, {})
+
+
+def new_name() -> str:
+    """The name of a night that ends now; names sort by time."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%fZ")
+
+
+def finished(store: Store, series: str) -> list[str]:
+    """The names of the nights of a series that finished, oldest first."""
+    names = store.folders(f"nightly/{series}")
+    return [name for name in names if store.read_json(f"nightly/{series}/{name}/run.json")]
+
+
+def load(store: Store, series: str, name: str) -> Night:
+    """A night of the store. Raises StoreError where there is none of that name, or its rows cannot be read."""
+    place = f"nightly/{series}/{name}"
+    record = store.read_json(f"{place}/run.json")
+    if record is None:
+        have = ", ".join(finished(store, series)) or "none"
+        raise StoreError(f"no night {name!r} in series {series!r}; there is {have}")
+    try:
+        rows = pq.read_table(io.BytesIO(store.read(f"{place}/rows.parquet")))
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(
+            f"{place}/rows.parquet cannot be read: {error}. Compare with another night: against=<name>"
+        ) from error
+    return Night(name, rows, record)
+
+
+def last(store: Store, series: str) -> Night | None:
+    """The night before this one; None before the first."""
+    names = finished(store, series)
+    return load(store, series, names[-1]) if names else None
+
+
+def save(store: Store, series: str, name: str, folder: Path, names: tuple[str, ...]) -> str:
+    """Copy the files `names` of a run's folder into the store, in that order; where they lie there."""
+    place = f"nightly/{series}/{name}"
+    for file in names:
+        store.write(f"{place}/{file}", (folder / file).read_bytes())
+    return place

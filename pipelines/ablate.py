@@ -1,0 +1,171 @@
+"""One metric under several backbones, on the same responses: ARIA-Rubrics, appendix B.5.
+
+python -m pipelines.ablate metric=m3 'backbones=[qwen2_5_1_5b,qwen2_5_32b,gemma3n_e2b]' stored=true
+python -m pipelines.ablate metric=m2 'backbones=[minilm,mpnet]'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+
+from operators import ablation_report
+from operators.ablation import agreement, means
+from operators.asked import names_in_results, stored_rows
+from operators.base import Spec, Stage
+from operators.extraction import Extract
+from operators.schema import ITEM, METRICS
+from operators.store import Store, StoreError
+from operators.weights import require
+from pipelines import plan
+from pipelines.ablate_settings import Ablate
+from pipelines.aria_eval import read_recorded
+from pipelines.config import ConfigError, build, entry, plain
+from pipelines.execution import resources, session
+from pipelines.phases import Journal, extract, score
+from pipelines.record import free_folder, write_record
+from pipelines.responses import gather, load_questions, to_judge
+
+
+def main(config: DictConfig) -> None:
+    """What Hydra calls: only it knows the names of the chosen options."""
+    ablate(config, HydraConfig.get().runtime.choices["model"])
+
+
+def ablate(config: DictConfig, name: str) -> None:
+    """One ablation: tables into the run's folder, the table of appendix B.5 on the screen."""
+    settings: Ablate = plain(config)
+    scorers = read_backbones(settings)
+    store, journal = Store(settings.store.root), Journal()
+    if settings.dry_run:
+        stage = getattr(settings.cluster, settings.metric)
+        stages = [(Stage(settings.metric, spec, resources(stage)), 0) for spec in scorers.values()]
+        plan.show(
+            stages,
+            settings.cluster,
+            settings.store.root,
+            Console(),
+            (*ITEM.names, *Extract.writes, "audio_hashes"),
+        )
+        return
+
+    for spec in scorers.values():
+        require(spec)
+    with session(settings.cluster):
+        responses = stored(store) if settings.stored else asked(settings, name, store, journal)
+        rows = extract(responses, settings.cluster, journal)
+        scored, tallies = score_with_each(settings, scorers, rows, store, journal)
+
+    table = means(rows, {backbone: values for backbone, (values, _) in scored.items()})
+    agreements = agreement(rows, {backbone: values for backbone, (values, _) in scored.items()}, table)
+    folder = Path(settings.out) if settings.out else free_folder(f"ablate-{settings.metric}")
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(by_row(rows, scored), folder / "rows.parquet", compression="zstd")
+    pq.write_table(table, folder / "means.parquet")
+    text = ablation_report.to_markdown(settings.metric, table, agreements, list(scorers))
+    (folder / "ablation.md").write_text(text, encoding="utf-8")
+    write_record(folder, config, {"extract": Extract(), **scorers}, journal, {"backbones": tallies})
+    ablation_report.show(settings.metric, table, agreements, list(scorers))
+    print(f"tables in {folder}")
+    stop_if_failing(settings.max_failure_rate, journal, list(scorers))
+
+
+def read_backbones(settings: Ablate) -> dict[str, Spec]:
+    """{option: its scorer}. Raises ConfigError for a metric or backbone that there is not, naming those there are."""
+    shorts = [metric[:2] for metric in METRICS]
+    if settings.metric not in shorts:
+        raise ConfigError(f"config key metric: one of {', '.join(shorts)}, not {settings.metric!r}")
+    loader, group = GlobalHydra.instance().config_loader(), f"scorers/{settings.metric}"
+    have = loader.get_group_options(group)
+    wanted = list(dict.fromkeys(settings.backbones))
+    unknown = [name for name in wanted if name not in have]
+    if len(wanted) < 2 or unknown:
+        said = f"unknown backbone {unknown[0]!r}" if unknown else "two or more backbones are needed"
+        raise ConfigError(f"config key backbones: {said}; {group} has {', '.join(have)}")
+    return {name: build(_option(loader, group, name, settings.fields), f"{group}={name}") for name in wanted}
+
+
+def _option(loader: Any, group: str, name: str, fields: Mapping[str, Any]) -> DictConfig:
+    """The config of one option of a group, with `fields` set in it."""
+    try:
+        whole = loader.load_configuration(f"{group}/{name}", overrides=[], run_mode=RunMode.RUN)
+    except HydraException as error:
+        raise ConfigError(f"{group}/{name}: {error}") from error
+    return OmegaConf.merge(OmegaConf.select(whole, group.replace("/", ".")), dict(fields))
+
+
+def asked(settings: Ablate, name: str, store: Store, journal: Journal) -> pa.Table:
+    """The responses of `model` and the yardsticks to `benchmark`; generation runs once, and not where it is stored."""
+    benchmark, model = build(settings.benchmark, "benchmark"), build(settings.model, "model")
+    items = load_questions(benchmark)
+    recorded = read_recorded(settings, benchmark, model, items, name)
+    require(model)
+    return gather(items, recorded, name, model, store, settings.cluster, journal)
+
+
+def stored(store: Store) -> pa.Table:
+    """Every stored response with its item."""
+    named = names_in_results(store)
+    if not named:
+        raise StoreError(f"the store {store.root} holds no response: run pipelines.aria_eval with it first")
+    found = [
+        table
+        for fingerprint, names in named.items()
+        for table in stored_rows(store, fingerprint, names, 1 << 30)
+    ]
+    return to_judge(pa.concat_tables(found))
+
+
+def score_with_each(
+    settings: Ablate, scorers: Mapping[str, Spec], rows: pa.Table, store: Store, journal: Journal
+) -> tuple[dict[str, tuple[np.ndarray, list[str | None]]], dict[str, Any]]:
+    """{backbone: its value per row (NaN: none) and the reasons}, and its tally; one backbone after the other."""
+    metric = next(name for name in METRICS if name.startswith(settings.metric))
+    scored, tallies = {}, {}
+    for backbone, spec in scorers.items():
+        mine = Journal()
+        table = score(rows, {settings.metric: spec}, store, settings.cluster, mine)
+        values = table[metric].to_numpy(zero_copy_only=False).astype(np.float64)
+        scored[backbone] = (values, table[f"{metric}_reason"].to_pylist())
+        journal.stages[backbone] = mine.stages[settings.metric]
+        journal.wall_seconds[backbone] = mine.wall_seconds["score"]
+        tallies[backbone] = mine.stages[settings.metric].as_dict()
+    return scored, tallies
+
+
+def by_row(rows: pa.Table, scored: Mapping[str, tuple[np.ndarray, list[str | None]]]) -> pa.Table:
+    """Every row with every backbone's value and, where there is none, its reason."""
+    table = rows.select(["model", "benchmark", "item_id", "trial"])
+    for backbone, (values, reasons) in scored.items():
+        table = table.append_column(backbone, pa.array(values, pa.float64(), mask=np.isnan(values)))
+        table = table.append_column(f"{backbone}_reason", pa.array(reasons, pa.string()))
+    return table
+
+
+def stop_if_failing(limit: float, journal: Journal, backbones: list[str]) -> None:
+    """Exit with status 1 where a backbone failed on too many rows, or had none to try."""
+    failing = journal.failing(limit)
+    failing += [
+        f"{name} had no row to score"
+        for name in backbones
+        if journal.stages[name].rows == journal.stages[name].unusable
+    ]
+    if failing:
+        raise SystemExit(
+            f"error: {'; '.join(failing)} (max_failure_rate={limit:g}); reasons are in rows.parquet"
+        )
+
+
+if __name__ == "__main__":
+    entry("ablate", main)

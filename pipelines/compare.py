@@ -1,0 +1,82 @@
+"""What changed between two runs, by how much and why; refused where their scorers differ, unless forced.
+
+python -m pipelines.compare last=runs/2026-11-29_03-00-00-rescore-offline now=runs/2026-11-30_03-00-00-rescore-offline
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from omegaconf import DictConfig
+
+from operators import drift_report
+from operators.aggregate import finish_rows
+from operators.drift import drift, other_scorers
+from operators.nights import Night
+from operators.tables import TableError
+from pipelines.config import ConfigError, entry, plain
+from pipelines.rescore_settings import Compare
+
+
+def main(config: DictConfig) -> None:
+    """Compare two run folders. ConfigError where their scorers differ and nothing forces it."""
+    settings: Compare = plain(config)
+    last, now = (read_run(getattr(settings, name), name) for name in ("last", "now"))
+    others = other_scorers(last, now)
+    if others and not settings.force:
+        raise ConfigError(refusal(last, now, others))
+    found = drift(last, now)
+    text = drift_report.to_markdown(found, others)
+    if settings.out:
+        folder = Path(settings.out)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "drift.md").write_text(text, encoding="utf-8")
+        told = json.dumps(drift_report.to_json(found, others), indent=1, allow_nan=False)
+        (folder / "drift.json").write_text(told + "\n", encoding="utf-8")
+    print(text)
+
+
+def refusal(last: Night, now: Night, others: list[str]) -> str:
+    """Which metrics are not on one scale, by their fingerprints, and what to do."""
+    lines = [
+        f"  {name.upper()}: {last.fingerprint(name) or 'not recorded'} and {now.fingerprint(name) or 'not recorded'}"
+        for name in others
+    ]
+    return "\n".join(
+        [
+            f"{last.name} and {now.name} were scored by different scorers, so their numbers are not on one scale:",
+            *lines,
+            "Score both with the same scorers (pipelines.rescore does that for all stored responses), or set force=true",
+        ]
+    )
+
+
+def read_run(folder: str | None, key: str) -> Night:
+    """A run's results and record. Raises ConfigError for no folder, TableError for one without a run's files."""
+    if not folder:
+        raise ConfigError(f"set {key}=<folder of a run>, one that holds results.parquet and run.json")
+    path = Path(folder)
+    try:
+        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        names = pq.read_schema(path / "results.parquet").names
+        rows = pq.read_table(path / "results.parquet", columns=[n for n in names if n not in _TEXTS])
+    except FileNotFoundError as error:
+        raise TableError(
+            f"{folder} is not the folder of a finished run: {error.filename} does not exist"
+        ) from error
+    except (ValueError, pa.ArrowException) as error:
+        raise TableError(f"{folder}: run.json or results.parquet cannot be read: {error}") from error
+    try:
+        return Night(path.name or str(path), finish_rows(rows), record)
+    except ValueError as error:
+        raise TableError(f"{path / 'results.parquet'}: {error}") from error
+
+
+# What a comparison does not look at, and what fills most of a results.parquet.
+_TEXTS = frozenset({"question", "response", "perception", "analysis", "reasoning", "answer", "usage"})
+
+if __name__ == "__main__":
+    entry("compare", main)

@@ -1,0 +1,174 @@
+"""Score every stored response with what the store lacks, keep a dated summary, and say what changed since the last one.
+
+python -m pipelines.rescore                          exit status 0: nothing to look at; 3: drift; 1: the run failed
+python -m pipelines.rescore scorers=paper +cluster=a6000x4
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+from rich.console import Console
+
+from operators import drift_report, nights
+from operators.aggregate import failure_reasons, finish_rows, summarise
+from operators.asked import names_in_results, stored_rows
+from operators.base import Spec, Stage
+from operators.drift import Drift, drift, other_scorers
+from operators.extraction import Extract
+from operators.inspection import contents
+from operators.leaderboard import show
+from operators.locators import shown
+from operators.schema import ITEM, result_schema
+from operators.store import Store, StoreError
+from operators.weights import require
+from pipelines import plan
+from pipelines.aria_eval import METRIC_STAGES, report_store, stop_if_failing
+from pipelines.config import build, entry, plain
+from pipelines.execution import resources, session
+from pipelines.phases import Journal, extract, score
+from pipelines.record import free_folder, write_record, write_summary
+from pipelines.rescore_settings import Rescore
+from pipelines.responses import to_judge
+
+DRIFTED = 3  # exit status where something changed that someone should look at
+KEPT = ("rows.parquet", "summary.parquet", "summary.md", "failures.csv", "drift.md", "drift.json", "run.json")
+
+
+def main(config: DictConfig) -> None:
+    """What Hydra calls: only it knows the names of the chosen options."""
+    rescore(config, HydraConfig.get().runtime.choices["scorers"])
+
+
+def rescore(config: DictConfig, scorers_name: str) -> None:
+    """One night. SystemExit with status 1 where too much failed, 3 where the drift report raises an alarm."""
+    settings: Rescore = plain(config)
+    series = settings.series or scorers_name
+    scorers = {name: build(getattr(settings.scorers, name), f"scorers.{name}") for name in METRIC_STAGES}
+    store, journal = Store(settings.store.root), Journal()
+    named = names_in_results(store)
+    tell_unknown(store, named)
+    if settings.dry_run:
+        show_plan(settings, store, scorers, named)
+        return
+
+    # Looked up first: the night to compare with must be there before hours of scoring, and may not be this one.
+    last = nights.load(store, series, settings.against) if settings.against else nights.last(store, series)
+    for spec in scorers.values():
+        require(spec)
+    folder = Path(settings.out) if settings.out else free_folder(f"rescore-{series}")
+    folder.mkdir(parents=True, exist_ok=True)
+    with session(settings.cluster):
+        rows = score_all(settings, store, named, scorers, folder / "results.parquet", journal)
+    summary, failures = summarise(rows), failure_reasons(rows)
+    write_summary(folder, summary, failures)
+    pq.write_table(rows, folder / "rows.parquet", compression="zstd")
+    models = {
+        new: describe(store, fingerprint) for fingerprint, names in named.items() for new in names.values()
+    }
+    write_record(folder, config, {"extract": Extract(), **scorers}, journal, {"models": models})
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    now = nights.Night(nights.new_name(), rows, record)
+    found = drift(last, now) if last else None
+    write_drift(folder, found, other_scorers(last, now) if last else [])
+    place = nights.save(store, series, now.name, folder, KEPT)
+    show(summary, failures)
+    alarming = show_drift(found)
+    report_store(journal, folder)
+    print(f"kept as {shown(store.root)}/{place}")
+    stop_if_failing(settings.max_failure_rate, journal)
+    sys.exit(DRIFTED if alarming else 0)
+
+
+def score_all(
+    settings: Rescore,
+    store: Store,
+    named: Mapping[str, Mapping[str, str]],
+    scorers: Mapping[str, Spec],
+    path: Path,
+    journal: Journal,
+) -> pa.Table:
+    """Score all stored responses, some at a time; whole results go to `path`, rows without their texts come back."""
+    schema, kept = result_schema(), []
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for rows in _stored(settings, store, named):
+            ready = extract(to_judge(rows), settings.cluster, journal)
+            results = finish_rows(score(ready, scorers, store, settings.cluster, journal))
+            writer.write_table(results.select(schema.names).cast(schema))
+            kept.append(results.select(nights.NIGHT_ROW.names).cast(nights.NIGHT_ROW))
+    return pa.concat_tables(kept).combine_chunks()
+
+
+def _stored(settings: Rescore, store: Store, named: Mapping[str, Mapping[str, str]]) -> Iterator[pa.Table]:
+    for fingerprint, names in named.items():
+        yield from stored_rows(store, fingerprint, names, settings.rows_at_once)
+
+
+def describe(store: Store, fingerprint: str) -> dict[str, Any]:
+    """What a night's record says of a model."""
+    found = store.shelf(f"asked/{fingerprint}").spec() or {}
+    return {"fingerprint": fingerprint, "spec": found.get("spec")}
+
+
+def tell_unknown(store: Store, named: Mapping[str, Any]) -> None:
+    """Stored responses whose questions nobody kept are named and counted. StoreError where there are no others."""
+    others = [shelf for shelf in store.shelves("responses") if shelf.name.rsplit("/", 1)[-1] not in named]
+    if count := sum(contents(shelf).rows for shelf in others):
+        print(
+            f"note: {count} stored responses of {len(others)} models are not scored: their questions were not kept, as "
+            f"those of mugen_eval are not; those of aria_eval are kept by its next run",
+            file=sys.stderr,
+        )
+    if not named:
+        raise StoreError(
+            f"the store {shown(store.root)} holds no response that can be scored: run pipelines.aria_eval with it first"
+        )
+
+
+def show_plan(settings: Rescore, store: Store, scorers: Mapping[str, Spec], named: Mapping[str, Any]) -> None:
+    """What would be looked at; how much of it the store lacks shows when the keys are computed."""
+    rows = sum(contents(store.shelf(f"asked/{fingerprint}")).rows for fingerprint in named)
+    chain = [Stage("extract", Extract(), resources(settings.cluster.extract))]
+    chain += [
+        Stage(name, scorers[name], resources(getattr(settings.cluster, name))) for name in METRIC_STAGES
+    ]
+    stages = [(stage, rows) for stage in chain]
+    plan.show(
+        stages, settings.cluster, settings.store.root, Console(), (*ITEM.names, "response", "audio_hashes")
+    )
+
+
+def write_drift(folder: Path, found: Drift | None, others: list[str]) -> None:
+    """drift.md and drift.json; before there is a night to compare with they say so."""
+    told = {"last": None, "alert": False, "alarms": [], "changes": []}
+    text = "# Drift\n\nThis is the first night of its series: there is nothing to compare with.\n"
+    if found:
+        told, text = drift_report.to_json(found, others), drift_report.to_markdown(found, others)
+    (folder / "drift.json").write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    (folder / "drift.md").write_text(text, encoding="utf-8")
+
+
+def show_drift(found: Drift | None) -> bool:
+    """Print the headline and the alarms; whether there are any."""
+    if found is None:
+        print("first night of its series: there is nothing to compare with")
+        return False
+    told = drift_report.alarms(found)
+    print(drift_report.headline(found))
+    for line in told[:10]:
+        print(f"  ! {line}")
+    if len(told) > 10:
+        print(f"  ! and {len(told) - 10} more, in drift.md")
+    return bool(told)
+
+
+if __name__ == "__main__":
+    entry("rescore", main)
