@@ -74,6 +74,19 @@ def keep_recorded(store: Store, model: Spec, rows: pa.Table) -> None:
     shelf.append(said.filter(pc.invert(pc.is_in(said["key"], stored.combine_chunks()))))
 
 
+def stored_batches(store: Store, named: Mapping[str, Mapping[str, str]], at_once: int) -> Iterator[pa.Table]:
+    """`stored_rows` of all models that `names_in_results` names, small ones together: about `at_once` rows at a time."""
+    waiting: list[pa.Table] = []
+    for fingerprint, names in named.items():
+        for table in stored_rows(store, fingerprint, names, at_once):
+            if waiting and sum(map(len, waiting)) + len(table) > at_once:
+                yield pa.concat_tables(waiting)
+                waiting = []
+            waiting.append(table)
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
 def stored_rows(
     store: Store, fingerprint: str, name_of: Mapping[str, str], at_once: int
 ) -> Iterator[pa.Table]:

@@ -93,12 +93,12 @@ def headline(drift: Drift) -> str:
 
 def to_markdown(drift: Drift, metrics_rescored: list[str]) -> str:
     """The report for a person: what needs a look first, then every change."""
-    lines = [f"# Drift: {drift.now}", "", markdown_text_whole(headline(drift)), ""]
+    lines = [f"# Drift: {drift.now}", "", markdown_words(headline(drift)), ""]
     if metrics_rescored:
         names = ", ".join(metric.upper() for metric in metrics_rescored)
         lines += [f"**{names}: another scorer.** Old and new numbers are not on one scale.", ""]
     if told := alarms(drift):
-        lines += ["## To look at", "", *(f"- {markdown_text_whole(one)}" for one in told[:LISTED])]
+        lines += ["## To look at", "", *(f"- {markdown_words(one)}" for one in told[:LISTED])]
         lines += [*([f"- and {len(told) - LISTED} more, in drift.json"] if len(told) > LISTED else []), ""]
     for title, models in (("New", drift.new_models), ("Gone", drift.gone_models)):
         if models:
@@ -122,7 +122,7 @@ def _table(changes: tuple[Change, ...]) -> Iterator[str]:
         ]
         cells.append(ABSENT if change.low is None else f"{change.low:.3f} to {change.high:.3f}")
         cells += ["yes" if change.beyond else "no", f"{change.n_last} to {change.n_now}"]
-        cells.append(markdown_text_whole("; ".join(cause.text for cause in change.causes)))
+        cells.append(markdown_words("; ".join(cause.text for cause in change.causes)))
         yield f"| {' | '.join(cells)} |"
 
 
@@ -130,6 +130,6 @@ def _number(value: float | None, form: str = ".3f") -> str:
     return ABSENT if value is None else f"{value:{form}}"
 
 
-def markdown_text_whole(text: str) -> str:
+def markdown_words(text: str) -> str:
     """Untrusted text escaped piece by piece, since `markdown_cell` shortens what is long."""
     return " ".join(markdown_cell(word) for word in printable_cause(text).split(" "))

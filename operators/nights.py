@@ -21,7 +21,7 @@ from operators.aggregate import MEASURES
 from operators.schema import METRICS, result_schema
 from operators.store import Store, StoreError
 
-_KEPT = ("model", "benchmark", "category", "item_id", "trial", "gold_index", "item_error", "audio_error",
+_KEPT = ("model", "benchmark", "category", "groups", "item_id", "trial", "gold_index", "item_error", "audio_error",
          "response_error", "row_error", "answer_index", "answer_reason", "answer_index_paper",
          *MEASURES, *(f"{metric}_reason" for metric in METRICS), "correct", "correct_paper")  # fmt: skip
 

@@ -22,7 +22,7 @@ from rich.console import Console
 
 from operators import ablation_report
 from operators.ablation import agreement, means
-from operators.asked import names_in_results, stored_rows
+from operators.asked import names_in_results, stored_batches
 from operators.base import Spec, Stage
 from operators.extraction import Extract
 from operators.schema import ITEM, METRICS
@@ -119,12 +119,7 @@ def stored(store: Store) -> pa.Table:
     named = names_in_results(store)
     if not named:
         raise StoreError(f"the store {store.root} holds no response: run pipelines.aria_eval with it first")
-    found = [
-        table
-        for fingerprint, names in named.items()
-        for table in stored_rows(store, fingerprint, names, 1 << 30)
-    ]
-    return to_judge(pa.concat_tables(found))
+    return to_judge(pa.concat_tables(stored_batches(store, named, 1 << 30)))
 
 
 def score_with_each(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from rich.console import Console
 
 from operators import drift_report, nights
 from operators.aggregate import failure_reasons, finish_rows, summarise
-from operators.asked import names_in_results, stored_rows
+from operators.asked import names_in_results, stored_batches
 from operators.base import Spec, Stage
 from operators.drift import Drift, drift, other_scorers
 from operators.extraction import Extract
@@ -99,17 +99,12 @@ def score_all(
     """Score all stored responses, some at a time; whole results go to `path`, rows without their texts come back."""
     schema, kept = result_schema(), []
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for rows in _stored(settings, store, named):
+        for rows in stored_batches(store, named, settings.rows_at_once):
             ready = extract(to_judge(rows), settings.cluster, journal)
             results = finish_rows(score(ready, scorers, store, settings.cluster, journal))
             writer.write_table(results.select(schema.names).cast(schema))
             kept.append(results.select(nights.NIGHT_ROW.names).cast(nights.NIGHT_ROW))
     return pa.concat_tables(kept).combine_chunks()
-
-
-def _stored(settings: Rescore, store: Store, named: Mapping[str, Mapping[str, str]]) -> Iterator[pa.Table]:
-    for fingerprint, names in named.items():
-        yield from stored_rows(store, fingerprint, names, settings.rows_at_once)
 
 
 def describe(store: Store, fingerprint: str) -> dict[str, Any]:
