@@ -193,14 +193,14 @@ def _changed_specs(last: Night, now: Night, model: str, measure: str) -> Iterato
 
 
 def differences(last: Any, now: Any, path: str = "") -> Iterator[str]:
-    """Where two specs differ, as "backbone.dtype: float32 -> bfloat16"; long texts are only named."""
+    """Where two specs differ, as "backbone.dtype: float32 to bfloat16"; long texts are only named."""
     if isinstance(last, Mapping) and isinstance(now, Mapping):
         for name in sorted({*last, *now}):
             yield from differences(last.get(name), now.get(name), f"{path}.{name}" if path else str(name))
     elif last != now:
         texts = [str(value) for value in (last, now)]
         short = all(len(text) <= _TEXT and "\n" not in text for text in texts)
-        yield f"{path or 'file'}: {texts[0]} -> {texts[1]}" if short else f"{path or 'spec'} changed"
+        yield f"{path or 'file'}: {texts[0]} to {texts[1]}" if short else f"{path or 'spec'} changed"
 
 
 def _listed(paths: list[str]) -> str:

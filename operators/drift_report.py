@@ -49,7 +49,7 @@ def _movement(change: Change) -> str:
     moved = f"{verb} from {change.last:.3f} to {change.now:.3f} ({change.change:+.3g})"
     if change.low is None:
         return f"{moved}, and two items at least are needed to say whether that is much"
-    return f"{moved}, {'beyond' if change.beyond else 'within'} last night's {change.low:.3f} to {change.high:.3f}"
+    return f"{moved}, {'beyond' if change.beyond else 'within'} its interval of {change.low:.3f} to {change.high:.3f}"
 
 
 def printable_cause(text: str) -> str:
@@ -131,5 +131,9 @@ def _number(value: float | None, form: str = ".3f") -> str:
 
 
 def markdown_words(text: str) -> str:
-    """Untrusted text escaped piece by piece, since `markdown_cell` shortens what is long."""
-    return " ".join(markdown_cell(word) for word in printable_cause(text).split(" "))
+    """Untrusted text escaped word by word, since `markdown_cell` shortens what is long.
+
+    Parentheses stay as they are: without brackets before them they make no link.
+    """
+    words = (markdown_cell(word) for word in printable_cause(text).split(" "))
+    return " ".join(words).replace("\\(", "(").replace("\\)", ")")

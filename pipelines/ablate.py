@@ -1,7 +1,7 @@
 """One metric under several backbones, on the same responses: ARIA-Rubrics, appendix B.5.
 
 python -m pipelines.ablate metric=m3 'backbones=[qwen2_5_1_5b,qwen2_5_32b,gemma3n_e2b]' stored=true
-python -m pipelines.ablate metric=m2 'backbones=[minilm,mpnet]'
+python -m pipelines.ablate metric=m5 'backbones=[minilm_nli,"minilm_nli:granularity=whole"]'
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from operators import ablation_report
@@ -89,20 +90,22 @@ def read_backbones(settings: Ablate) -> dict[str, Spec]:
     loader, group = GlobalHydra.instance().config_loader(), f"scorers/{settings.metric}"
     have = loader.get_group_options(group)
     wanted = list(dict.fromkeys(settings.backbones))
-    unknown = [name for name in wanted if name not in have]
+    unknown = [name for name in wanted if name.partition(":")[0] not in have]
     if len(wanted) < 2 or unknown:
         said = f"unknown backbone {unknown[0]!r}" if unknown else "two or more backbones are needed"
         raise ConfigError(f"config key backbones: {said}; {group} has {', '.join(have)}")
-    return {name: build(_option(loader, group, name, settings.fields), f"{group}={name}") for name in wanted}
+    return {name: build(_option(loader, group, name), f"{group}={name}") for name in wanted}
 
 
-def _option(loader: Any, group: str, name: str, fields: Mapping[str, Any]) -> DictConfig:
-    """The config of one option of a group, with `fields` set in it."""
+def _option(loader: Any, group: str, name: str) -> DictConfig:
+    """The config of one option of a group; "option:key=value,..." sets fields in it, so that one backbone has variants."""
+    option, _, fields = name.partition(":")
     try:
-        whole = loader.load_configuration(f"{group}/{name}", overrides=[], run_mode=RunMode.RUN)
-    except HydraException as error:
-        raise ConfigError(f"{group}/{name}: {error}") from error
-    return OmegaConf.merge(OmegaConf.select(whole, group.replace("/", ".")), dict(fields))
+        whole = loader.load_configuration(f"{group}/{option}", overrides=[], run_mode=RunMode.RUN)
+        body = OmegaConf.create(OmegaConf.to_container(OmegaConf.select(whole, group.replace("/", "."))))
+        return OmegaConf.merge(body, OmegaConf.from_dotlist([part for part in fields.split(",") if part]))
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(f"config key backbones: {name}: {error}") from error
 
 
 def asked(settings: Ablate, name: str, store: Store, journal: Journal) -> pa.Table:

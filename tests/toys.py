@@ -86,3 +86,24 @@ class M5(Words):
 class M6(Words):
     writes: ClassVar[tuple[str, ...]] = _writes(METRICS[5])
     scale: float = 100.0
+
+
+@dataclass(frozen=True, config=STRICT)
+class Hearing:
+    """Decodes the clips as M1 does: 1.0 where each is still the sound that was probed."""
+
+    reads: ClassVar[tuple[str, ...]] = ("audio_uris", "audio_hashes")
+    writes: ClassVar[tuple[str, ...]] = _writes(METRICS[0])
+    version: ClassVar[int] = 1
+
+    def build(self):
+        from operators.metrics.acoustic_grounding import _find
+
+        def op(batch):
+            found = [
+                _find(keys[0], list(uris)) for uris, keys in zip(*(batch[n] for n in self.reads), strict=True)
+            ]
+            errors = [text if isinstance(text, str) else None for text in found]
+            return _results(METRICS[0], [np.nan if error else 1.0 for error in errors], errors)
+
+        return op

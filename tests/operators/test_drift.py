@@ -70,7 +70,7 @@ def test_another_scorer_is_named_with_what_differs_and_only_its_metric_and_aria_
     assert (change.low, change.high) == (pytest.approx(0.5 - 0.0433171), pytest.approx(0.5 + 0.0433171))
     assert change.beyond and change.n_differ == 10
     assert [tuple(cause) for cause in change.causes] == [
-        ("new_scorer", "another scorer of M2 (dtype: float32 -> bfloat16)")
+        ("new_scorer", "another scorer of M2 (dtype: float32 to bfloat16)")
     ]
     assert not found["aria"].beyond, "0.033 is inside 0.043"
 
@@ -92,7 +92,7 @@ def test_another_prompt_is_told_from_another_model():
     change = changes(night(spread()), night(worse, "two", models=prompt))["accuracy"]
     assert change.beyond and tuple(change.causes[0]) == (
         "new_prompt",
-        "another prompt (prompt.text: Think. -> Think hard.)",
+        "another prompt (prompt.text: Think. to Think hard.)",
     )
     weights = {"a": {"fingerprint": "B", "spec": {"class": "Other", "prompt": {"text": "Think."}}}}
     change = changes(night(spread()), night(worse, "two", models=weights))["accuracy"]
@@ -160,11 +160,11 @@ def test_scorers_are_compared_by_fingerprint():
 
 
 def test_differences_name_the_path_and_do_not_quote_long_texts():
-    assert list(differences({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2})) == ["a.b: 1 -> 3"]
+    assert list(differences({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2})) == ["a.b: 1 to 3"]
     assert list(differences({"prompt": {"text": "x" * 99}}, {"prompt": {"text": "y" * 99}})) == [
         "prompt.text changed"
     ]
-    assert list(differences({}, {"new": 1})) == ["new: None -> 1"]
+    assert list(differences({}, {"new": 1})) == ["new: None to 1"]
 
 
 def test_an_interval_is_that_of_student():

@@ -13,7 +13,7 @@ from operators.benchmarks.mugen import Mugen
 from pipelines.config import CONF
 from tests.pipelines.cli import ROOT
 
-COMMANDS = ("aria_eval", "mugen_eval", "build_mugen", "judge_audit", "stress")
+COMMANDS = ("aria_eval", "mugen_eval", "build_mugen", "judge_audit", "stress", "rescore", "ablate")
 
 
 def listed(command):
