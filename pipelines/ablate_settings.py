@@ -16,12 +16,8 @@ class Ablate:
     """`python -m pipelines.ablate`."""
 
     metric: str | None = None  # m1 .. m6
-    backbones: list[str] = field(
-        default_factory=list
-    )  # options of scorers/<metric>; the first is the reference
-    fields: dict[str, Any] = field(
-        default_factory=dict
-    )  # set in every backbone's scorer, say +fields.mode=expectation
+    # Options of scorers/<metric>, the first is the reference; "option:key=value,..." sets fields in it.
+    backbones: list[str] = field(default_factory=list)
     stored: bool = False  # score every stored response instead of `model` on `benchmark`
     model: Any = MISSING
     benchmark: Any = MISSING
