@@ -20,9 +20,10 @@ from operators.fingerprint import digest
 from operators.frames import with_columns
 from operators.schema import ASKED, STORED_RESPONSE
 from operators.store import Store
+from operators.usage import number
 
 PLACE = ("model", "benchmark", "item_id", "trial")
-NOT_STORED = "no_stored_response: asked, but nothing is stored; run the evaluation again"
+UNANSWERED = "no_stored_response: a run that stopped did not come to it"
 _CONTENT = tuple(name for name in ASKED.names if name not in ("key", "content", "asked_at"))
 
 
@@ -101,11 +102,17 @@ def stored_rows(
         places = pc.index_in(rows["response_key"], found["key"].combine_chunks())
         answers = found.select(["response", "finish_reason", "usage"]).take(places)
         why = pc.coalesce(
-            rows["response_error"], rows["item_error"], rows["audio_error"], pa.scalar(NOT_STORED)
+            rows["response_error"], rows["item_error"], rows["audio_error"], pa.scalar(UNANSWERED)
         )
         error = pc.if_else(pc.is_valid(answers["response"]), pa.scalar(None, pa.string()), why)
         model = pa.array([name_of[name] for name in rows["model"].to_pylist()], pa.string())
-        whose = {"model": model, "response_error": error, "fingerprint": pa.array([fingerprint] * len(rows))}
+        used = [number(text, "audio_seconds_used") for text in answers["usage"].to_pylist()]
+        whose = {
+            "audio_seconds_used": pa.array(used, pa.float64()),
+            "model": model,
+            "response_error": error,
+            "fingerprint": pa.array([fingerprint] * len(rows)),
+        }
         yield with_columns(rows, {**{name: answers[name] for name in answers.column_names}, **whose})
 
 
@@ -127,6 +134,11 @@ def names_in_results(store: Store) -> dict[str, dict[str, str]]:
         for _, fingerprint in older:
             named.setdefault(fingerprint, {})[name] = f"{name}@{fingerprint[:8]}"
     return named
+
+
+def answered(rows: pa.Table) -> pa.Table:
+    """Without the questions that a run did not come to: they say nothing about the model yet."""
+    return rows.filter(pc.fill_null(pc.not_equal(rows["response_error"], UNANSWERED), True))
 
 
 def latest(asked: pa.Table) -> pa.Table:

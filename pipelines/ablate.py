@@ -23,7 +23,7 @@ from rich.console import Console
 
 from operators import ablation_report
 from operators.ablation import agreement, means
-from operators.asked import names_in_results, stored_batches
+from operators.asked import answered, names_in_results, stored_batches
 from operators.base import Spec, Stage
 from operators.extraction import Extract
 from operators.schema import ITEM, METRICS
@@ -35,6 +35,7 @@ from pipelines.aria_eval import read_recorded
 from pipelines.config import ConfigError, build, entry, plain
 from pipelines.execution import resources, session
 from pipelines.phases import Journal, extract, score
+from pipelines.preflight import check_counts, check_ready, needs_of
 from pipelines.record import free_folder, write_record
 from pipelines.responses import gather, load_questions, to_judge
 
@@ -114,6 +115,8 @@ def asked(settings: Ablate, name: str, store: Store, journal: Journal) -> pa.Tab
     items = load_questions(benchmark)
     recorded = read_recorded(settings, benchmark, model, items, name)
     require(model)
+    check_counts(model, needs_of(items), "choose another model, or model.limits.over_many=skip")
+    check_ready(model)
     return gather(items, recorded, name, model, store, settings.cluster, journal)
 
 
@@ -122,7 +125,7 @@ def stored(store: Store) -> pa.Table:
     named = names_in_results(store)
     if not named:
         raise StoreError(f"the store {store.root} holds no response: run pipelines.aria_eval with it first")
-    return to_judge(pa.concat_tables(stored_batches(store, named, 1 << 30)))
+    return to_judge(answered(pa.concat_tables(stored_batches(store, named, 1 << 30))))
 
 
 def score_with_each(

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from operators import drift_report, nights
 from operators.aggregate import failure_reasons, finish_rows, summarise
-from operators.asked import names_in_results, stored_batches
+from operators.asked import answered, names_in_results, stored_batches
 from operators.base import Spec, Stage
 from operators.drift import Drift, drift, other_scorers
 from operators.extraction import Extract
@@ -97,13 +97,24 @@ def score_all(
     journal: Journal,
 ) -> pa.Table:
     """Score all stored responses, some at a time; whole results go to `path`, rows without their texts come back."""
-    schema, kept = result_schema(), []
+    schema, kept, n_unanswered = result_schema(), [], 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for rows in stored_batches(store, named, settings.rows_at_once):
-            ready = extract(to_judge(rows), settings.cluster, journal)
+            usable = answered(rows)
+            n_unanswered += rows.num_rows - usable.num_rows
+            if not usable.num_rows:
+                continue
+            ready = extract(to_judge(usable), settings.cluster, journal)
             results = finish_rows(score(ready, scorers, store, settings.cluster, journal))
             writer.write_table(results.select(schema.names).cast(schema))
             kept.append(results.select(nights.NIGHT_ROW.names).cast(nights.NIGHT_ROW))
+    if n_unanswered:
+        print(
+            f"note: {n_unanswered} questions wait for a response of a run that stopped: run it again to have them counted",
+            file=sys.stderr,
+        )
+    if not kept:
+        raise StoreError(f"the store {shown(store.root)} holds questions, and no response to any of them")
     return pa.concat_tables(kept).combine_chunks()
 
 

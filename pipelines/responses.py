@@ -17,6 +17,7 @@ from operators.lalms.recorded import Recorded, RecordedResponses
 from operators.store import Store
 from pipelines.config import Cluster, ConfigError
 from pipelines.phases import Journal, generate, probe_audio
+from pipelines.preflight import check_seconds
 
 
 def load_questions(benchmark: Any) -> pa.Table:
@@ -53,9 +54,23 @@ def gather(
             "model": pa.array([name] * clips.num_rows, pa.string()),
         }
         asked = with_columns(clips, once)
-        keep_asked(store, model, asked, response_keys(model, asked))
-        responses.append(generate(asked, name, model, store, cluster, journal))
+        responses.append(ask(asked, name, model, store, cluster, journal))
     return join_items(clips, pa.concat_tables(responses))
+
+
+def ask(rows: pa.Table, name: str, model: Any, store: Store, cluster: Cluster, journal: Journal) -> pa.Table:
+    """`generate`, with the questions kept before and the failures after it.
+
+    So a question without a response and without a failure is one that a run did not come to.
+    """
+    check_seconds(model, rows)
+    keys = response_keys(model, rows)
+    keep_asked(store, model, rows, keys)
+    said = generate(rows, name, model, store, cluster, journal)
+    tried = pa.array([key is not None for key in keys])
+    failures = pc.if_else(tried, said["response_error"], pa.scalar(None, pa.string()))
+    keep_asked(store, model, with_columns(rows, {"response_error": failures}), keys)
+    return said
 
 
 def response_keys(model: Spec, rows: pa.Table) -> list[str | None]:

@@ -159,6 +159,17 @@ def test_a_corrected_gold_answer_holds_from_the_next_evaluation_on(tmp_path):
     assert status == 3 and {change["now"] for change in accuracy} == {0.0, 1.0}
 
 
+def test_questions_that_a_stopped_run_did_not_come_to_wait_and_are_not_wrong_answers(tmp_path):
+    asked(tmp_path)
+    store = Store(str(tmp_path / "store"))
+    (shelf,) = store.shelves("responses")
+    rows_there = shelf.read()
+    shelf.remove(shelf.parts())
+    shelf.commit(rows_there.slice(0, 5), "20260101T000000000000")
+    _, told = night(tmp_path, "one")
+    assert "note: 3 questions wait for a response" in told and len(rows(tmp_path, "one")) == 5
+
+
 def test_responses_whose_questions_were_not_kept_are_counted_by_name(tmp_path):
     asked(tmp_path)
     store = Store(str(tmp_path / "store"))
