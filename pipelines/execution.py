@@ -88,10 +88,11 @@ def _without_native_chatter() -> Iterator[None]:
             os.close(saved)
 
 
-def run(stages: list[Stage], table: pa.Table, title: str) -> Iterator[pa.Table]:
+def run(stages: list[Stage], table: pa.Table, title: str, whole: str | None = None) -> Iterator[pa.Table]:
     """Stream `table` through `stages` and yield finished blocks as they come, in any order, under a progress bar.
 
-    What the memos of a stage compute is computed once in a run, whatever the number of actors. Needs an open `session`.
+    `whole` names a column whose equal neighbours are never parted: one actor meets them one after the other, so that a
+    model can keep what their prompts share. What the memos of a stage compute is computed once in a run, whatever the number of actors. Needs an open `session`.
     """
     if table.num_rows == 0:
         return
@@ -99,7 +100,7 @@ def run(stages: list[Stage], table: pa.Table, title: str) -> Iterator[pa.Table]:
     numbered = with_columns(table, {ROW: pa.array(np.arange(table.num_rows))})
     ledgers = _Ledgers.start(stages)
     with tqdm(total=table.num_rows, desc=f"{title:<10}", unit="row", smoothing=0) as bar:
-        for block in _surviving(stages, numbered, missing, ledgers):
+        for block in _surviving(stages, numbered, missing, ledgers, whole):
             missing[block[ROW].to_numpy()] = False
             bar.update(block.num_rows)
             yield block.drop_columns(ROW)
@@ -165,11 +166,15 @@ class _Worker(Pool):
 
 
 def _surviving(
-    stages: list[Stage], table: pa.Table, missing: np.ndarray, ledgers: _Ledgers | None
+    stages: list[Stage],
+    table: pa.Table,
+    missing: np.ndarray,
+    ledgers: _Ledgers | None,
+    whole: str | None,
 ) -> Iterator[pa.Table]:
     """All blocks of `table`, whatever dies. `missing` [rows] is kept by the caller: what has not been yielded yet."""
     try:
-        yield from _stream(stages, table, ledgers)
+        yield from _stream(stages, table, ledgers, whole)
     except WorkersDied:
         if ledgers:
             ledgers.drop_claims()
@@ -181,10 +186,12 @@ def _surviving(
             yield given_up(stages, rest, reason)
             return
         for half in (rest.slice(0, len(rows) // 2), rest.slice(len(rows) // 2)):
-            yield from _surviving(stages, half, missing, ledgers)
+            yield from _surviving(stages, half, missing, ledgers, whole)
 
 
-def _stream(stages: list[Stage], table: pa.Table, ledgers: _Ledgers | None) -> Iterator[pa.Table]:
+def _stream(
+    stages: list[Stage], table: pa.Table, ledgers: _Ledgers | None, whole: str | None
+) -> Iterator[pa.Table]:
     """One Ray Data job over `table`."""
     import ray
 
@@ -192,7 +199,7 @@ def _stream(stages: list[Stage], table: pa.Table, ledgers: _Ledgers | None) -> I
         return
     needs = [stage.resources for stage in stages]
     size = _block_rows(table.num_rows, min(r.batch_size for r in needs), max(r.actors for r in needs))
-    blocks = [table.slice(start, size) for start in range(0, table.num_rows, size)]
+    blocks = list(cut(table, size, whole))
     _check_room(stages, len(blocks))
     dataset = ray.data.from_arrow(blocks)
     for chain in _pools(stages):
@@ -273,6 +280,16 @@ def _block_rows(rows: int, most: int, actors: int) -> int:
     """Rows per block: at most `most`, and small enough for a dozen blocks per actor (a bar that moves, even work),
     but not under eight: a block costs some 50 ms."""
     return max(1, min(most, max(8, -(-rows // (12 * actors)))))
+
+
+def cut(table: pa.Table, rows: int, whole: str | None) -> Iterator[pa.Table]:
+    """Slices of `rows` rows (the last may be shorter), longer where equal neighbours in the column `whole` are in one."""
+    values = table.column(whole).to_pylist() if whole else range(table.num_rows)
+    start = 0
+    for end in range(1, table.num_rows + 1):
+        if end == table.num_rows or (end - start >= rows and values[end] != values[end - 1]):
+            yield table.slice(start, end - start)
+            start = end
 
 
 def resources(config: object) -> Resources:

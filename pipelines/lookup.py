@@ -156,26 +156,42 @@ def encoded(block: pa.Table, stage: str) -> dict[str, int]:
     return reduce(together, map(json.loads, reports), {})
 
 
-def find_or_compute(lookups: list[Lookup], rows: pa.Table, title: str, carry: Sequence[str] = ()) -> None:
-    """Compute on Ray Data what the `lookups` do not know; `carry` names columns that their shelves also store."""
+def find_or_compute(
+    lookups: list[Lookup], rows: pa.Table, title: str, carry: Sequence[str] = (), whole: str | None = None
+) -> None:
+    """Compute on Ray Data what the `lookups` do not know; `carry` names columns that their shelves also store.
+
+    whole: a column of `carry` whose equal rows one actor meets, one after the other (execution.run).
+    """
     reads = {name for lookup in lookups for name in lookup.stage.spec.reads}
     table, wanted = rows.select(sorted(reads | set(carry))), np.zeros(rows.num_rows, dtype=bool)
     for lookup in lookups:
         table, todo = lookup.mark(table)
         wanted |= todo
-    pending = by_clips(table.take(np.flatnonzero(wanted)))
-    for block in run([lookup.stage for lookup in lookups], pending, title):
+    pending = by_clips(table.take(np.flatnonzero(wanted)), whole)
+    for block in run([lookup.stage for lookup in lookups], pending, title, whole):
         for lookup in lookups:
             lookup.take(block)
 
 
-def by_clips(table: pa.Table) -> pa.Table:
+def by_clips(table: pa.Table, whole: str | None = None) -> pa.Table:
     """Rows of the same clips, in whatever order, next to each other, so that mostly one actor meets them.
 
-    The table as it is where no stage hears clips.
+    whole: a column whose equal rows stay next to each other, also where their clips differ (an item with more or fewer
+    candidates); among them those that ask the same in the same words do, so that a prompt's common beginning is met in
+    a row. Where no stage hears clips the table stays as it is.
     """
     if "audio_hashes" not in table.column_names:
         return table
     heard = table["audio_hashes"].to_pylist()
     clips = ["".join(sorted(name or "" for name in hashes or ())) for hashes in heard]
-    return with_columns(table, {"clips": pa.array(clips, pa.string())}).sort_by("clips").drop_columns("clips")
+    keys = {"clips": pa.array(clips, pa.string())}
+    if whole:
+        units, first = table[whole].to_pylist(), {}
+        keys = {
+            "clips": pa.array([first.setdefault(unit, key) for unit, key in zip(units, clips, strict=True)])
+        }
+    order = [
+        (name, "ascending") for name in ("clips", whole, "question") if name in (*keys, *table.column_names)
+    ]
+    return with_columns(table, keys).sort_by(order).drop_columns("clips")

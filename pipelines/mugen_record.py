@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from operators.base import Spec
 from operators.mugen.report import show
 from operators.mugen.tables import AGREEMENT, CURVE, POSITIONS, scaling, summarise
 from operators.mugen.votes import tokens
+from pipelines.lookup import Tally
 from pipelines.phases import Journal
 from pipelines.record import write_record
 
@@ -24,24 +25,27 @@ CELL = ["model", "benchmark", "n_candidates", "strategy"]  # one cell of Table 3
 
 
 def counts_of_audio(items: pa.Table, trials: pa.Table, journal: Journal) -> dict[str, Any]:
-    """How much audio work the trials cost.
+    """How much audio work this run cost.
 
-    clips_named: over all items; clips_distinct: different locators among them; clips_decoded: by the audio phase, each
-    once whatever the number of trials (0 for recorded answers, which need no audio); clips_presented: over all
-    generations; clips_per_prompt: how many generations were given 5, 6 ... clips; encoder_calls: what the usage of
-    all generations adds up to, the stored ones included, and cache_hits: presented clips that needed no call; both
-    null where a model does not tell.
+    clips_named: over all items; clips_distinct: different locators among them; clips_presented: over all generations;
+    clips_per_prompt: how many generations were given 5, 6 ... clips. clips_decoded: once to be hashed, and once more by
+    a model that keeps what it made of a clip, whatever the number of trials (0 for recorded answers, which need no
+    audio). encoder_calls: clips that the model was given in this run, by the count of its memory "clips", else by the
+    usage it reports; null where it tells neither. cache_hits: presented clips that needed no call, because the model had
+    met them or the response was in the store.
     """
     usable = items.filter(pc.is_null(items["item_error"]))
     named = [uri for uris in usable["audio_uris"].to_pylist() for uri in uris]
     fixed = trials["n_reference"].to_pylist()
     given = [len(order) + n for order, n in zip(trials["audio_order"].to_pylist(), fixed, strict=True)]
-    calls = tokens(trials.select(["usage"]).to_pylist(), "encoder_calls") if given else None
+    probed = journal.stages.get("audio", Tally()).encoded.get("clips", 0)
     generated = [tally for name, tally in journal.stages.items() if name != "audio"]
+    kept = sum(tally.encoded.get("clips", 0) for tally in generated)
+    calls = encoder_calls(trials, generated)
     return {
         "clips_named": len(named),
         "clips_distinct": len(set(named)),
-        "clips_decoded": len(set(named)) if "audio" in journal.stages else 0,
+        "clips_decoded": probed + kept,
         "clips_presented": sum(given),
         "clips_per_prompt": {str(n): count for n, count in sorted(Counter(given).items())},
         "encoder_calls": calls,
@@ -49,6 +53,15 @@ def counts_of_audio(items: pa.Table, trials: pa.Table, journal: Journal) -> dict
         "generations_computed": sum(tally.computed for tally in generated),
         "generations_from_store": sum(tally.from_store for tally in generated),
     }
+
+
+def encoder_calls(trials: pa.Table, generated: Sequence[Tally]) -> int | None:
+    """Clips that a model was given in this run; None where it does not tell."""
+    if not any(tally.computed for tally in generated):
+        return 0
+    if any("clips" in tally.encoded for tally in generated):
+        return sum(tally.encoded.get("clips", 0) for tally in generated)
+    return tokens(trials.select(["usage"]).to_pylist(), "encoder_calls")
 
 
 def write_run(

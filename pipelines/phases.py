@@ -117,7 +117,7 @@ def generate(
     step = Stage(stage, model, resources(cluster.generate))
     with journal.phase(stage):
         lookup = Lookup(step, store.responses(model), rows, blocked, "response_error")
-        find_or_compute([lookup], rows, stage, carry=("item_id", "benchmark", "trial"))
+        find_or_compute([lookup], rows, stage, carry=("item_id", "benchmark", "trial"), whole="item_id")
     entries, reasons = lookup.results()
     journal.add(stage, lookup.tally())
     stop_if_unavailable(reasons.to_pylist())

@@ -22,7 +22,7 @@ SAYINGS = (
 class Loudest:
     """Finds the loudest candidate where it stands among the first `reach` positions; elsewhere it names the first.
 
-    `mute`: it never names an option. It writes the number of clips it was given, and loads each clip once ("encoder").
+    `mute`: it never names an option. It writes the number of clips it was given, and loads each clip once.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("question", "choices", "audio_uris", "audio_hashes", "trial")
@@ -35,19 +35,17 @@ class Loudest:
     temperature: float = 1.0
 
     def build(self):
-        memo = Memo()
+        memo = Memo("clips")
 
         def loudness(uris):
             return [float(np.abs(soundfile.read(uri)[0]).max()) for uri in uris]
 
         def answer(uris, choices, trial):
-            before = memo.computed
             heard = memo.get(list(uris), loudness)
             best = int(np.argmax(heard[len(uris) - len(choices) :]))
             place = best if best < self.reach else 0
             said = SAYINGS[trial % len(SAYINGS)].format(n=place + 1, letter="ABCDEFGH"[place])
             usage = {"prompt_tokens": 100, "completion_tokens": 10, "clips": len(uris)}
-            usage["encoder_calls"] = memo.computed - before
             return "I hear several clips." if self.mute else said, "stop", json.dumps(usage), None
 
         def op(batch):

@@ -157,6 +157,23 @@ def test_a_worker_that_dies_with_units_in_hand_leaves_them_to_others(ray_session
     assert times == dict.fromkeys(" ".join(texts).split(), 1), "what it had settled is not done again"
 
 
+@pytest.mark.weights
+def test_what_must_stay_whole_is_met_by_one_worker_in_one_block(ray_session, tmp_path):
+    # Items of 1 to 40 rows, blocks of at most 8: every row has a word of its own, so its worker is in the diary.
+    items = [f"q{i}" for i in range(20) for _ in range(1 + 2 * i)]
+    texts = [f"word{row}" for row in range(len(items))]
+    rows = pa.table({"response": texts, "row": range(len(texts)), "item_id": items})
+    diary = tmp_path / "diary"
+    stage = Stage("m1", Diary(diary=str(diary)), Resources(cpus=0.5, actors=3, batch_size=8))
+    blocks = [block["item_id"].to_pylist() for block in run([stage], rows, "test", whole="item_id")]
+    assert sorted(item for block in blocks for item in set(block)) == sorted(set(items)), (
+        "no item in two blocks"
+    )
+    worker = dict(line.split() for line in diary.read_text().splitlines())
+    by_item = {(item, worker[text]) for item, text in zip(items, texts, strict=True)}
+    assert len(by_item) == 20 and len({process for _, process in by_item}) > 1
+
+
 @dataclass(frozen=True)
 class Lethal(Length):
     """Kills its process on "poison", every time."""

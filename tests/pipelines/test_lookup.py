@@ -30,6 +30,19 @@ def test_all_permutations_of_an_item_stand_side_by_side():
     assert changes == 12 - 1
 
 
+def test_an_item_stays_whole_with_fewer_candidates_and_what_is_asked_alike_stands_together():
+    clips = ["a", "b", "c", "d"]
+    rows = [
+        {"item_id": name, "question": f"{n} candidates", "audio_hashes": [name + clip for clip in clips[:n]]}
+        for _ in range(2)
+        for n in (2, 4)
+        for name in ("q1", "q2", "q3")
+    ]
+    ordered = by_clips(pa.Table.from_pylist(rows), whole="item_id").to_pylist()
+    assert [row["item_id"] for row in ordered] == ["q1"] * 4 + ["q2"] * 4 + ["q3"] * 4
+    assert [row["question"][0] for row in ordered] == ["2", "2", "4", "4"] * 3
+
+
 def test_the_trials_of_an_item_keep_their_order():
     ordered = by_clips(presented(n_items=3, n_trials=4))
     assert ordered["trial"].to_pylist() == [0, 1, 2, 3] * 3

@@ -61,4 +61,11 @@ def test_the_cascade_answers_by_permuted_votes(tmp_path):
         reported = re.findall(r"(Reference|Audio \d): The tagger", parse_slots(row["response"]).perception)
         assert reported == ["Reference", "Audio 1", "Audio 2", "Audio 3"][1 - row["n_reference"] :]
     assert record(done)["audio"]["clips_per_prompt"]["4"] == sum(row["n_reference"] for row in trials)
+    audio = record(done)["audio"]
+    # Two trials, two sets: direct and APSC; 4 items of 3 clips, one with a reference that is a candidate as well.
+    assert (
+        audio["encoder_calls"] == audio["clips_distinct"]
+        and audio["clips_decoded"] == 2 * audio["clips_distinct"]
+    )
+    assert audio["cache_hits"] == audio["clips_presented"] - audio["clips_distinct"] > 0
     assert "AS&E" in done.out
