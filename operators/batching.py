@@ -106,11 +106,12 @@ class Memo:
     """Results by key: a thing met again, in this batch, a later one or a copy of the step, is not computed again.
 
     `name` says what its keys are ("clips"). The last `size` results are kept, enough for every run short of a million
-    texts. None means that there is no result; it is not kept.
+    texts. None means that there is no result; it is not kept. `shared` False: every copy of the step has its own, for
+    results that are larger than the work they save, such as waveforms.
     """
 
-    def __init__(self, name: str = "units", size: int = 1 << 20) -> None:
-        self._name, self._size = name, size
+    def __init__(self, name: str = "units", size: int = 1 << 20, shared: bool = True) -> None:
+        self._name, self._size, self._shared = name, size, shared
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
         self._units = _AT_HAND.get() or Units()
         self._units.join(name)
@@ -119,7 +120,8 @@ class Memo:
         """Results for `keys`; `compute` is called with distinct keys that nobody has a result for yet."""
         wanted, inverse = distinct(keys)
         missing = [key for key in wanted if key not in self._kept]
-        fresh = self._find(missing, compute) if self._units.ledger else self._compute(missing, compute)
+        ask = self._find if self._units.ledger and self._shared else self._compute
+        fresh = ask(missing, compute)
         results = [fresh[key] if key in fresh else self._kept[key] for key in wanted]
         for key, result in zip(wanted, results, strict=True):
             if result is not None:

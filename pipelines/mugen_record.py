@@ -38,14 +38,14 @@ def counts_of_audio(items: pa.Table, trials: pa.Table, journal: Journal) -> dict
     named = [uri for uris in usable["audio_uris"].to_pylist() for uri in uris]
     fixed = trials["n_reference"].to_pylist()
     given = [len(order) + n for order, n in zip(trials["audio_order"].to_pylist(), fixed, strict=True)]
-    probed = journal.stages.get("audio", Tally()).encoded.get("clips", 0)
     generated = [tally for name, tally in journal.stages.items() if name != "audio"]
-    kept = sum(tally.encoded.get("clips", 0) for tally in generated)
     calls = encoder_calls(trials, generated)
     return {
         "clips_named": len(named),
         "clips_distinct": len(set(named)),
-        "clips_decoded": probed + kept,
+        "clips_decoded": sum(
+            tally.encoded.get(name, 0) for tally in journal.stages.values() for name in ("clips", "decoded")
+        ),
         "clips_presented": sum(given),
         "clips_per_prompt": {str(n): count for n, count in sorted(Counter(given).items())},
         "encoder_calls": calls,

@@ -69,7 +69,8 @@ class Hearing:
     """
 
     def __init__(self, limits: AudioLimits, rate: int | None) -> None:
-        self._limits, self._rate, self._memo = limits, rate, Memo(KEPT_CLIPS)
+        self._limits, self._rate = limits, rate
+        self._memo = Memo("decoded", KEPT_CLIPS, shared=False)
 
     def clips(
         self, uris: Sequence[str], hashes: Sequence[str | None]

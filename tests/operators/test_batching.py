@@ -76,3 +76,18 @@ def test_a_budget_that_nobody_gave_suits_the_device():
     assert token_budget(None, "cuda:1") == token_budget(None, "cuda", writing=True) == GPU_TOKENS
     assert token_budget(None, "cpu", writing=True) == CPU_TOKENS_WRITING
     assert token_budget(7, "cpu") == token_budget(7, "cuda", writing=True) == 7
+
+
+def test_large_results_stay_with_the_copy_that_made_them():
+    class Refusing:
+        def claim(self, memo, keys):
+            raise AssertionError("nothing is asked of the other copies")
+
+        settle = claim
+
+    units = Units(Refusing())
+    with units.at_hand():
+        memo = Memo("decoded", size=2, shared=False)
+    assert memo.get([1, 2, 3, 1], lambda keys: [10 * key for key in keys]) == [10, 20, 30, 10]
+    assert memo.get([1, 3], lambda keys: [-key for key in keys]) == [-1, 30], "the two last are kept"
+    assert units.report() == {"decoded": 4}
