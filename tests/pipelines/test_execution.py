@@ -3,6 +3,7 @@
 import os
 import time
 from collections import Counter
+from glob import glob
 from typing import ClassVar
 
 import numpy as np
@@ -91,16 +92,20 @@ def test_pools_that_do_not_fit_are_refused_instead_of_waiting_for_ever(ray_sessi
 class Diary(Length):
     """Length by way of a memo of words; writes every word that it looks up, and its process, into a file.
 
-    Its first process to meet "poison" dies with its claims open.
+    Its first process to meet "poison" dies with its claims open. Work begins when `workers` processes have a block.
     """
 
     diary: str = ""
+    workers: int = 1
 
     def build(self):
         memo = Memo("words")
+        with open(f"{self.diary}.{os.getpid()}", "w"):
+            deadline = time.monotonic() + 120
 
         def look_up(words):
-            time.sleep(0.001 * len(words))
+            while len(glob(f"{self.diary}.*")) < self.workers and time.monotonic() < deadline:
+                time.sleep(0.01)
             if "poison" in words and not os.path.exists(self.antidote):
                 open(self.antidote, "w").close()
                 os._exit(1)
@@ -139,7 +144,7 @@ def read_apart(texts, tmp_path, **more):
 @pytest.mark.weights
 def test_several_workers_encode_each_distinct_unit_once_in_a_run(ray_session, tmp_path):
     texts = chains(rows=160, words=150)
-    done, times, processes = read_apart(texts, tmp_path)
+    done, times, processes = read_apart(texts, tmp_path, workers=2)
     distinct = set(" ".join(texts).split())
     assert len(processes) > 1, "the work was shared"
     assert times == dict.fromkeys(distinct, 1)
