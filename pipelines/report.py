@@ -55,7 +55,7 @@ def main(config: DictConfig) -> None:
     text = page("report", data["about"]["title"], data, {**large, **clips.blocks}, linked_media=True)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, encoding="utf-8")
-    print(f"report on {', '.join(run.name for run in runs)}: {clips.told()}")
+    print(f"report on {', '.join(run.name for run in runs)}{': ' + clips.told() if clips.entries else ''}")
     print(f"open {out} in a browser ({len(text) / 1e6:.1f} MB)")
 
 
@@ -169,7 +169,7 @@ def about(runs: Sequence[Run], title: str | None, clips: Clips) -> dict[str, str
     version = installed(["audio-reasoning-eval"])["audio-reasoning-eval"]
     return {
         "title": title or f"Audio reasoning: {', '.join(run.name for run in runs)}",
-        "told": f"{mixed}{clips.told()}. This page works offline and asks the network for nothing.",
+        "told": f"{mixed}{clips.told() + '. ' if clips.entries else ''}This page works offline and asks the network for nothing.",
         "foot": f"Written {datetime.now():%Y-%m-%d %H:%M} by audio-reasoning-eval {version}.",
     }
 

@@ -22,7 +22,17 @@ from operators.text import encodable
 ROWS_PER_BLOCK = 200
 _SLOTS = ("perception", "analysis", "reasoning", "answer")
 _ANSWER = ("answer_index", "answer_stage", "answer_reason", "answer_index_paper", "answer_stage_paper", "answer_reason_paper")  # fmt: skip
-_DETAIL = ("response", *_SLOTS, "entities", *_ANSWER, "finish_reason", "usage", "response_error", "row_error")
+_DETAIL = (
+    "response",
+    *_SLOTS,
+    "entities",
+    *_ANSWER,
+    "finish_reason",
+    "usage",
+    "audio_seconds_used",
+    "response_error",
+    "row_error",
+)
 
 
 def in_order(rows: pa.Table) -> pa.Table:

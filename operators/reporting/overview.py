@@ -14,6 +14,7 @@ from operators.reporting import charts
 from operators.reporting.drawing import draw
 from operators.reporting.ranking import categories, item_means, leaderboards
 from operators.statistics import eta_squared, pearson_matrix
+from operators.usage import COUNTS, totals
 
 LABELS = {
     "m1_acoustic_grounding": "M1 acoustic grounding",
@@ -38,6 +39,7 @@ def overview(rows: pa.Table, records: Mapping[str, Mapping[str, Any]]) -> dict[s
         "categories": categories(rows, summary),
         "variance": variance(rows),
         "failures": failure_reasons(rows).to_pylist(),
+        "usage": usage(rows),
         "runs": [{"name": name, **provenance(record)} for name, record in records.items()],
     }
 
@@ -124,6 +126,19 @@ def _without_gaps(cells: Sequence[Mapping[str, Any]], key: str, measure: str) ->
     return np.array(
         [[float(np.mean(sums[model, other])) for other in kept] for model in models]
     ).reshape(len(models), len(kept))  # fmt: skip
+
+
+def usage(rows: pa.Table) -> list[dict[str, Any]]:
+    """Tokens, seconds of sound and money that the responses of each model took, as far as they tell; none who tell nothing."""
+    texts: dict[str, list[str | None]] = {}
+    for model, text in zip(rows["model"].to_pylist(), rows["usage"].to_pylist(), strict=True):
+        texts.setdefault(model, []).append(text)
+    found = [(model, len(said), totals(said)) for model, said in texts.items()]
+    return [
+        {"model": model, "n_rows": n, **{name: took.get(name) for name in COUNTS}}
+        for model, n, took in found
+        if took
+    ]
 
 
 def provenance(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ trials of an item being averaged first.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from operators.aggregate import MEASURES
+from operators.aggregate import MEASURES, UNCATEGORISED
 from operators.leaderboard import LEAST_COVERAGE
 from operators.modes import Profile, modes_of_profiles
 from operators.schema import METRICS
@@ -64,8 +65,7 @@ def leaderboards(rows: pa.Table, summary: pa.Table) -> list[dict[str, Any]]:
     for benchmark in dict.fromkeys(row["benchmark"] for row in overall):
         mine = [row for row in overall if row["benchmark"] == benchmark]
         entries = [_entry(row, means[row["model"], benchmark]) for row in mine]
-        for column in (*MEASURES, *SHARES):
-            _rank([entry["cells"][column] for entry in entries], column in LOWER_IS_BETTER)
+        _ranked(entries)
         for entry, mode in zip(entries, _modes(entries), strict=True):
             entry["mode"] = mode
         entries.sort(key=lambda entry: entry["cells"]["aria"]["rank"] or math.inf)
@@ -85,6 +85,12 @@ def _entry(row: dict[str, Any], means: dict[str, list[float]]) -> dict[str, Any]
         cell["n"] = sum(row[count] for count in _COVERS[name])
     kept = ("model", "n_items", "n_rows", "n_valid", "n_answered", "n_correct", "n_failed", "n_no_answer")
     return {**{name: row[name] for name in kept}, "paper_accuracy": row["accuracy_paper"], "cells": cells}
+
+
+def _ranked(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for column in (*MEASURES, *SHARES):
+        _rank([entry["cells"][column] for entry in entries], column in LOWER_IS_BETTER)
+    return entries
 
 
 def _rank(column: list[Cell], lower_is_better: bool) -> None:
@@ -116,22 +122,36 @@ def _modes(entries: list[dict[str, Any]]) -> list[str | None]:
 
 
 def categories(rows: pa.Table, summary: pa.Table) -> list[dict[str, Any]]:
-    """Per benchmark: the categories and, by model, their cells of accuracy, ARIA and metrics, ranked within a category."""
-    named = rows.set_column(
-        rows.schema.get_field_index("category"), "category", rows["category"].fill_null("uncategorised")
-    )
-    means = item_means(named, ("model", "benchmark", "category"))
-    found = [row for row in summary.to_pylist() if row["group_kind"] == "category"]
+    """Per benchmark and kind of group (category, and what the items' `groups` name): the groups and, by model, their
+    cells, ranked within the group."""
+    found = [row for row in summary.to_pylist() if row["group_kind"] != "overall"]
     blocks = []
-    for benchmark in dict.fromkeys(row["benchmark"] for row in found):
-        mine = [row for row in found if row["benchmark"] == benchmark]
-        groups = []
-        for group in dict.fromkeys(row["group"] for row in mine):
-            entries = [
-                _entry(row, means[row["model"], benchmark, group]) for row in mine if row["group"] == group
-            ]
-            for column in (*MEASURES, *SHARES):
-                _rank([entry["cells"][column] for entry in entries], column in LOWER_IS_BETTER)
-            groups.append({"group": group, "models": entries})
-        blocks.append({"benchmark": benchmark, "groups": groups})
+    for benchmark, kind in dict.fromkeys((row["benchmark"], row["group_kind"]) for row in found):
+        means = item_means(
+            rows.append_column("group", _group_of(rows, kind)), ("model", "benchmark", "group")
+        )
+        mine = [row for row in found if (row["benchmark"], row["group_kind"]) == (benchmark, kind)]
+        groups = [
+            {
+                "group": group,
+                "models": _ranked([_entry(row, means[row["model"], benchmark, group]) for row in members]),
+            }
+            for group, members in _by(mine, "group").items()
+        ]
+        blocks.append({"benchmark": benchmark, "kind": kind, "groups": groups})
     return blocks
+
+
+def _by(rows: Sequence[dict[str, Any]], name: str) -> dict[Any, list[dict[str, Any]]]:
+    found: dict[Any, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row[name], []).append(row)
+    return found
+
+
+def _group_of(rows: pa.Table, kind: str) -> pa.Array:
+    """The group of every row under one kind, as the summary names it."""
+    if kind == "category":
+        return pa.array([name or UNCATEGORISED for name in rows["category"].to_pylist()], pa.string())
+    named = (json.loads(text) if text else {} for text in rows["groups"].to_pylist())
+    return pa.array([groups.get(kind) for groups in named], pa.string())

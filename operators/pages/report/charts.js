@@ -12,7 +12,7 @@ function figure(tree, title, caption) {
   svg.style.maxWidth = `${1.2 * Number(tree[1].width)}px`;
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", title);
-  return node("figure", { class: "card" }, node("h3", {}, title), svg, caption && node("figcaption", {}, caption));
+  return node("figure", { class: Number(tree[1].width) > 400 ? "card wide" : "card" }, node("h3", {}, title), svg, caption && node("figcaption", {}, caption));
 }
 
 /** A plain table. `columns`: [{ title, of: row => text or node, number }]. */

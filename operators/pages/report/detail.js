@@ -11,11 +11,12 @@ function responseView(browser, row, item, detail) {
   return [
     node("div", { class: "head" }, node("button", { type: "button", class: "back", "aria-label": "back to the list", onclick: () => browser.back() }, "‹ List"),
       node("h3", {}, node("span", { class: kind }, `${sign} `), `${item.item_id}, ${models[columns.model[row]]}`, node("span", { class: "only-read" }, `: ${said}`)), step(-1), step(1)),
-    node("p", { class: "soft" }, [item.benchmark, item.category, columns.trial[row] ? `trial ${columns.trial[row]}` : null, `ARIA ${shown(columns.aria[row])}`].filter(Boolean).join(" · ")),
+    node("p", { class: "soft" }, [item.benchmark, item.category, columns.trial[row] ? `trial ${columns.trial[row]}` : null, item.groups && Object.values(JSON.parse(item.groups)).join(" · "), `ARIA ${shown(columns.aria[row])}`].filter(Boolean).join(" · ")),
     problems(item, detail),
     node("h4", {}, item.question ?? ""),
     choices(item, columns.answer[row], columns.answer_paper[row]),
     players(item.clips, browser.clips),
+    detail.audio_seconds_used !== undefined && node("p", { class: "soft" }, `The model was given ${shown(detail.audio_seconds_used, 1)} s of audio.`),
     node("h4", {}, "Response"),
     response(detail),
     node("h4", {}, "Extracted answer"),

@@ -74,9 +74,9 @@ function categoryTables(blocks, labels) {
           const entry = group.models.find((one) => one.model === model);
           return entry ? rankCell(column, entry.cells[column]) : node("td", { class: "n" }, "–");
         })));
-      return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${block.benchmark} by category` },
-        node("table", { class: "board" }, node("caption", {}, `${block.benchmark}; colours rank the models within a category`),
-          node("thead", {}, node("tr", {}, node("th", { scope: "col" }, "Category"), models.map((model) => node("th", { scope: "col", class: "n" }, model)))),
+      return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${block.benchmark} by ${block.kind}` },
+        node("table", { class: "board" }, node("caption", {}, `${block.benchmark} by ${block.kind.replaceAll("_", " ")}; colours rank the models within a row`),
+          node("thead", {}, node("tr", {}, node("th", { scope: "col" }, block.kind.replaceAll("_", " ")), models.map((model) => node("th", { scope: "col", class: "n" }, model)))),
           node("tbody", {}, rows)));
     }));
   }
@@ -87,7 +87,7 @@ function categoryTables(blocks, labels) {
 function variance(blocks, labels) {
   return node("div", { class: "charts" }, blocks.map((block) =>
     figure(block.chart, block.title, `Eta squared of a two-way analysis of variance without replication, over ${block.rows[0].n_models} models and ` +
-      `${Math.min(...block.rows.map((row) => row.n_others))} or more of ${block.other} that all models have. Residual: interaction and noise.`)));
+      `${Math.min(...block.rows.map((row) => row.n_others))} ${block.other}s (the fewest of any measure) that every model has. Residual: interaction and noise.`)));
 }
 
 function failureTable(failures) {
@@ -100,8 +100,17 @@ function failureTable(failures) {
   ], failures);
 }
 
+/** Tokens, sound and money by model; only what some model tells. */
+function usageTable(rows) {
+  if (!rows.length) return null;
+  const told = Object.keys(rows[0]).filter((key) => key !== "model" && rows.some((row) => row[key] !== null));
+  return table("What the responses took, as far as the models tell", [
+    { title: "Model", of: (row) => row.model },
+    ...told.map((key) => ({ title: key.replaceAll("_", " "), number: true, of: (row) => (row[key] === null ? "–" : row[key].toLocaleString("en", { maximumFractionDigits: key === "cost" ? 4 : 1 })) }))], rows);
+}
+
 function costs(runs) {
-  return runs.map((run) => run.stages && table(`${run.name}: stages; wall seconds ${Object.entries(run.wall_seconds ?? {}).map(([name, value]) => `${name} ${shown(value, 1)}`).join(", ")}`, [
+  return runs.map((run) => run.stages && Object.keys(run.stages).length > 0 && table(`${run.name}: stages; wall seconds ${Object.entries(run.wall_seconds ?? {}).map(([name, value]) => `${name} ${shown(value, 1)}`).join(", ")}`, [
     { title: "Stage", of: ([name]) => name },
     ...["rows", "from_store", "computed", "failed"].map((key) => ({ title: key.replace("_", " "), number: true, of: ([, stage]) => String(stage[key] ?? "–") })),
     { title: "seconds inside", number: true, of: ([, stage]) => shown(stage.seconds, 1) },
@@ -125,7 +134,7 @@ function overview(data) {
     section("categories", "By category", categoryTables(data.categories, labels)),
     data.variance.length > 0 && section("variance", "Where the variance lies", variance(data.variance, labels)),
     section("failures", "Failures", data.failures.length ? failureTable(data.failures) : node("p", {}, "Every row was scored and answered.")),
-    section("cost", "Cost and throughput", costs(runs)),
+    section("cost", "Cost and throughput", usageTable(data.usage), costs(runs)),
     section("provenance", "Provenance", provenance(runs)),
   ].filter(Boolean);
 }

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from operators.aggregate import finish_rows
-from operators.reporting.overview import overview, variance
+from operators.reporting.overview import overview, usage, variance
 from operators.schema import METRICS, result_schema
 from tests.report_toys import results, row
 
@@ -42,6 +42,7 @@ def test_two_benchmarks_are_compared_by_their_means():
     ]  # fmt: skip
 
 
+@pytest.mark.weights
 def test_one_model_on_one_item_still_makes_a_page():
     data = overview(results(n_items=1, models=("only",)), {"run": {}})
     assert data["variance"] == []
@@ -49,9 +50,20 @@ def test_one_model_on_one_item_still_makes_a_page():
     assert "correlations" not in data["boards"][0]["charts"]
 
 
+@pytest.mark.weights
 def test_failures_are_those_of_the_run():
     found = overview(results(), {"run": {}})["failures"]
     assert {(row["stage"], row["reason"]) for row in found} >= {
         ("answer", "no_choice_named"),
         ("response", "no_recorded_response"),
     }
+
+
+def test_what_responses_took_is_added_up_by_model_and_who_tells_nothing_is_left_out():
+    """Two responses of "a" took 10 and 20 prompt tokens: 30; "b" tells nothing, and broken text says nothing."""
+    rows = [row("i0", "a", 0, "x", usage='{"prompt_tokens": 10, "cost": 0.5}'), row("i1", "a", 1, "x", usage='{"prompt_tokens": 20}'),
+            row("i0", "b", 0, "x", usage="{broken")]  # fmt: skip
+    (found,) = usage(pa.Table.from_pylist(rows, schema=result_schema()))
+    assert {name: value for name, value in found.items() if value is not None} == {
+        "model": "a", "n_rows": 2, "prompt_tokens": 30, "cost": 0.5,
+    }  # fmt: skip

@@ -75,3 +75,17 @@ def test_categories_rank_within_themselves():
     assert [group["group"] for group in block["groups"]] == ["music", "sound", "speech"]
     for group in block["groups"]:
         assert {entry["cells"]["accuracy"]["of"] for entry in group["models"]} == {2}
+
+
+def test_names_beside_the_category_have_tables_of_their_own():
+    rows = [
+        row(f"i{n}", m, n, "x", groups=f'{{"difficulty": "{"hard" if n else "easy"}"}}')
+        for n in range(3)
+        for m in "ab"
+    ]
+    table = finish_rows(pa.Table.from_pylist(rows, schema=result_schema()))
+    found = categories(table, summarise(table))
+    assert [(block["kind"], [group["group"] for group in block["groups"]]) for block in found] == [
+        ("category", ["music", "sound", "speech"]), ("difficulty", ["easy", "hard"]),
+    ]  # fmt: skip
+    assert [entry["n_items"] for entry in found[1]["groups"][1]["models"]] == [2, 2]
