@@ -44,14 +44,14 @@ from pipelines.record import free_folder
 def main(config: DictConfig) -> None:
     """What Hydra calls: only it knows the names of the chosen options."""
     chosen = HydraConfig.get().runtime.choices
-    named = f"{chosen['benchmark']}-{chosen['model']}"
-    # A free folder is made at once, and a dry run leaves nothing behind.
-    folder = Path(config.out or "runs") if config.out or config.dry_run else free_folder(named)
-    audit(config, folder, chosen["model"])
+    audit(config, chosen["model"], f"{chosen['benchmark']}-{chosen['model']}")
 
 
-def audit(config: DictConfig, folder: Path, name: str) -> None:
-    """One run of `config` into `folder`, a generating judge under `name`. SystemExit where too much failed."""
+def audit(config: DictConfig, name: str, title: str) -> None:
+    """One run of `config`: a generating judge goes by `name`, and a folder for the tables by `title` where none is given.
+
+    SystemExit where too much failed.
+    """
     settings: JudgeAudit = plain(config)
     planned = read_plan(settings)
     if settings.dry_run:
@@ -82,6 +82,7 @@ def audit(config: DictConfig, folder: Path, name: str) -> None:
     }
     specs = {"audio": ProbeAudio(), "generate": planned.judge}
     notes = {"refused": refused, **counts(verdicts)}
+    folder = Path(settings.out) if settings.out else free_folder(title)
     write_audit(folder, items, {**rows, **found}, config, specs, journal, notes)
     show(found)
     tell(f"{item_id}: {error}" for item_id, error in refused.items())

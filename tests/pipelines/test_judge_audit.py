@@ -41,11 +41,12 @@ def run(folder, *overrides, model="toy_judge", out="run", path=None, kind="singl
     where = [TOY_PATH, f"benchmark={kind}", f"benchmark.path={path or folder / 'crema.jsonl'}"]
     where.append(f"store.root={folder / 'store'}")
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("judge_audit", overrides=[*where, f"model={model}", "n_resamples=200", *overrides])
+        fixed = [f"model={model}", "n_resamples=200", f"out='{folder / out}'"]
+        config = compose("judge_audit", overrides=[*where, *fixed, *overrides])
     printed, told, code = io.StringIO(), io.StringIO(), 0
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
         try:
-            audit(config, folder / out, "toy")
+            audit(config, "toy", "test")
         except SystemExit as end:
             code, _ = 1, print(end.code, file=told)
     return SimpleNamespace(code=code, out=printed.getvalue(), err=told.getvalue(), folder=folder / out)
