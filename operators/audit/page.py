@@ -65,7 +65,7 @@ def audit_page(
         "refused": refused,
         "terms": TERMS,
     }
-    return page("audit", title, {"audit": data}, {"case-list": list(_cases(by_id, verdicts, cells))})
+    return page("audit", title, {"audit": data}, {"cases": list(_cases(by_id, verdicts, cells))})
 
 
 def _states(rows: Sequence[Row]) -> dict[str, Any]:

@@ -64,7 +64,9 @@ def accuracy_table(accuracy: Sequence[Row]) -> Table:
         table.add_column(name, justify="left" if name in ("Judge", "Cue") else "right")
     for (_, _, cue), rows in grouped(whole, ("model", "control", "cue")).items():
         by_probe = {row["probe"]: row for row in rows}
-        table.add_row(judge_name(rows[0]), cue, *(_accuracy_cell(by_probe.get(probe)) for probe in PROBES))
+        table.add_row(
+            Text(judge_name(rows[0])), Text(cue), *(_accuracy_cell(by_probe.get(probe)) for probe in PROBES)
+        )
     return table
 
 
@@ -91,9 +93,8 @@ def state_table(states: Sequence[Row]) -> Table:
     for (_, _, cue), rows in grouped(states, ("model", "control", "cue")).items():
         excluded = f"\n{rows[0]['n_excluded']} null" if rows[0]["n_excluded"] else ""
         masses = {row["state"]: percent(row["mass"]) for row in rows}
-        table.add_row(
-            judge_name(rows[0]), cue, f"{rows[0]['n_instances']}{excluded}", *map(masses.get, STATE_NAMES)
-        )
+        n = f"{rows[0]['n_instances']}{excluded}"
+        table.add_row(Text(judge_name(rows[0])), Text(cue), n, *map(masses.get, STATE_NAMES))
     return table
 
 
@@ -120,7 +121,7 @@ def rate_table(rates: Sequence[Row], accuracy: Sequence[Row]) -> Table:
         habits = native.get((row["model"], row["control"], row["cue"]), {})
         youden = habits.get("youden_j")
         table.add_row(
-            judge_name(row),
+            Text(judge_name(row)),
             row["cue"],
             percent(row["reliable_mass"]),
             percent(row["potemkin_mass"]),

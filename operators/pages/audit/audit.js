@@ -116,7 +116,7 @@ async function start() {
     audit.rates.map(rateRow)));
   byId("refused").append(audit.refused.length ? node("ul", {}, audit.refused.map((line) => node("li", {}, line))) : node("p", {}, "None."));
   byId("terms").append(...audit.terms.flatMap(([term, text]) => [node("dt", {}, term), node("dd", {}, text)]));
-  cases(await embedded("case-list"), audit.names);
+  cases(await embedded("cases"), audit.names);
   document.documentElement.dataset.ready = "yes";
 }
 
