@@ -149,13 +149,13 @@ class ToyJudge:
                 contexts.setdefault(part["place"].split()[0], []).append(sound or part["emotion"])
         if row["probe"] == "perception":
             labels = {name: f"E{k}" for k, name in enumerate(row["names"], 1)}
-            said = [labels[e] if self.hears else "E1" for e in contexts["C"]]
+            said = [labels.get(e, "E1") if self.hears else "E1" for e in contexts["C"]]
             return (
                 said[0] if len(said) == 1 else {f"C{t}": s for t, s in zip(row["turns"], said, strict=True)}
             )
         able = self.knows if row["probe"] in ("oracle", "staging") else self.combines
         if row["probe"] == "pairwise":
-            first = replies.index(contexts["CA"][0]) if able else 0
+            first = replies.index(contexts["CA"][0]) if able and contexts["CA"][0] in replies else 0
             return {"CA": f"R{first + 1}", "CB": f"R{2 - first}"}
         return f"R{replies.index(contexts['C'][0]) + 1}" if able and contexts["C"][0] in replies else "R1"
 

@@ -131,20 +131,20 @@ def test_controls_expose_what_is_not_hearing(crema):
     assert {json.loads(r["usage"])["audio_clips"] for r in silent} == {4}
 
 
-def test_an_unreadable_reply_is_asked_for_again_and_then_null(crema):
-    done = run(crema, "cues=[none]", "benchmark.limit=3", "model.readable_from=2", "controls=[]", out="third")
-    assert done.code == 0, done.err
-    rows = table(done, "verdicts")
-    assert {row["n_attempts"] for row in rows} == {3} and all(row["correct"] for row in rows)
-    assert record(done)["replies"] == 3 * len(rows)
-
+def test_a_judge_that_cannot_be_read_has_no_numbers_and_fails_the_run(crema):
     never = run(
-        crema, "cues=[none]", "benchmark.limit=3", "model.readable_from=9", "controls=[]", out="never"
+        crema,
+        "cues=[none]",
+        "benchmark.limit=3",
+        "model.readable_from=9",
+        "controls=[]",
+        "attempts=2",
+        out="never",
     )
-    assert never.code == 1 and "calls have no readable verdict" in never.err
+    assert never.code == 1 and "27 of 27 calls have no readable verdict" in never.err
     rows = table(never, "verdicts")
     assert {row["correct"] for row in rows} == {None} and len(rows) == 3 * 9
-    assert {row["n_attempts"] for row in rows if row["probe"] != "staging"} == {5}
+    assert {row["n_attempts"] for row in rows if row["probe"] != "staging"} == {2}
     assert {row["reason"].split(":")[0] for row in rows} == {"no_json", "no_perception"}
     assert accuracy(never, "pointwise")["accuracy"] is None and masses(never)["111"] is None
 
@@ -219,7 +219,7 @@ def test_the_page_opens_offline_on_a_phone_and_shows_hostile_text_as_text(crema,
     for width, scheme in ((390, "dark"), (1280, "light")):
         with opened(width=width, color_scheme=scheme) as page:
             page.goto((hostile.folder / "audit.html").as_uri())
-            page.wait_for_selector("html[data-ready=yes]")
+            page.wait_for_selector("html[data-ready=yes]", timeout=120_000)
             assert page.title().startswith("Audit of </script><img")
             assert "Potemkin. It hears how the user sounds" in page.inner_text("#findings")
             assert page.locator("img").count() == 0 and HOSTILE in page.inner_text(
