@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from operators.analysis import published
-from operators.analysis.ablation import backbone_agreement, read_means
+from operators.analysis.ablation import Mean, backbone_agreement, read_means
 from operators.analysis.cells import Cells, cells_of_rows, cells_of_summary
 from operators.analysis.consistency import consistency
 from operators.analysis.correlations import metric_correlations
@@ -34,7 +34,7 @@ from pipelines.analyse_settings import Analyse, check, rows_of_runs, run_folders
 from pipelines.config import entry, plain
 from pipelines.phases import Journal
 from pipelines.record import free_folder, write_record
-from pipelines.runs import find_run
+from pipelines.runs import find_run, read_record
 
 
 def main(config: DictConfig) -> None:
@@ -86,11 +86,20 @@ def estimates(settings: Analyse, cells: Cells, rows: pa.Table | None) -> Iterato
     if settings.published and not settings.ablation:
         yield from backbone_agreement(read_means("Tables 8 to 10", published.rows_of("tables_8_to_10")))
     if settings.ablation:
-        yield from backbone_agreement(read_means(settings.ablation, read_rows(settings.ablation)))
+        yield from backbone_agreement(ablation_means(settings.ablation))
     if settings.stress:
         yield from manipulation_test(
             pq.read_table(find_run(settings.stress, "stress.parquet") / "stress.parquet")
         )
+
+
+def ablation_means(place: str) -> list[Mean]:
+    """The means of a table, or of the folder that `pipelines.ablate` left."""
+    if not Path(place).is_dir():
+        return read_means(place, read_rows(place))
+    folder = find_run(place, "means.parquet")
+    metric = read_record(folder).get("config", {}).get("metric")
+    return read_means(str(folder), read_rows(str(folder / "means.parquet")), metric)
 
 
 def judged(settings: Analyse, cells: Cells) -> dict:

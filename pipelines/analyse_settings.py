@@ -29,7 +29,7 @@ class Analyse:
     published: bool = False  # instead of runs: the paper's own tables, and which of its figures come out
     judges: str | None = None  # table: model, judge, score (benchmark); or one column per judge
     ratings: str | None = None  # table: item_id, model, rater, group, rating
-    ablation: str | None = None  # table: metric, backbone, model, benchmark, mean
+    ablation: str | None = None  # folder of an ablation; or table: metric, backbone, model, benchmark, mean
     stress: str | None = None  # folder of a stress test, for the manipulations of Table 13
     mixed: bool = False  # allow runs that were scored by different scorers
     n_resamples: int = 2000  # of every bootstrap

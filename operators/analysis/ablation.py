@@ -31,16 +31,20 @@ class Mean(NamedTuple):
     mean: float
 
 
-def read_means(file: str, rows: Sequence[Row]) -> list[Mean]:
-    """The lines of an ablation table; the first backbone of a metric is the one that others are compared with."""
+def read_means(file: str, rows: Sequence[Row], metric: str | None = None) -> list[Mean]:
+    """The lines of an ablation table; the first backbone of a metric is the one that others are compared with.
+
+    `metric`: the one that all lines are about, where the table has no column for it.
+    """
     parts = find_columns(file, rows, COLUMNS, {}, "ablation")
-    if missing := [part for part in COLUMNS if part not in parts]:
+    if missing := [part for part in COLUMNS if part not in parts and not (part == "metric" and metric)]:
         raise missing_columns(file, rows, COLUMNS, missing, "ablation", EXAMPLE)
     found: dict[tuple[str, ...], Mean] = {}
     for row in rows:
         try:
-            names = [text_of(row.get(parts[part]), part).strip() for part in list(COLUMNS)[:4]]
-            one = Mean(*names, real_of(row.get(parts["mean"]), "mean"))
+            cells = {part: row.get(name) for part, name in parts.items()}
+            names = [text_of(cells.get(part, metric), part).strip() for part in list(COLUMNS)[:4]]
+            one = Mean(*names, real_of(cells["mean"], "mean"))
         except RowError as error:
             raise TableError(f"{file}, {row.place}: {error}") from None
         if found.setdefault(one[:4], one) is not one:

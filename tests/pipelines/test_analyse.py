@@ -133,6 +133,14 @@ def test_the_papers_tables_and_a_users_table_of_the_same_shape_agree(tmp_path, c
     assert r"Spearman's rho" in (tmp_path / "a" / "out" / "published.tex").read_text()
 
 
+def test_the_folder_of_an_ablation_names_its_metric(tmp_path):
+    rows = [{"model": m, "benchmark": "x", "backbone": b, "mean": 0.5} for b in ("one", "two") for m in "AB"]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "means.parquet")
+    (tmp_path / "run.json").write_text(json.dumps({"config": {"metric": "m3"}}), encoding="utf-8")
+    means = analyse.ablation_means(str(tmp_path))
+    assert {(one.metric, one.backbone) for one in means} == {("m3", "one"), ("m3", "two")} and len(means) == 4
+
+
 def asked(*overrides):
     with initialize_config_dir(str(CONF), version_base="1.3"):
         return compose("analyse", overrides=list(overrides))

@@ -113,3 +113,7 @@ def test_backbones_are_compared_with_the_first_of_their_metric():
     assert rhos["other against default"] == (pytest.approx(1.0), 3)
     with pytest.raises(TableError, match="stands there twice"):
         read_means("f", [*means("default", 0.1), *means("default", 0.1)])
+    (bare,) = (Row({"backbone": "b", "model": "A", "benchmark": "x", "mean": None}, 2),)
+    assert read_means("f", [bare], "m2")[0][:4] == ("m2", "b", "A", "x")
+    with pytest.raises(TableError, match="no column for 'metric'"):
+        read_means("f", [bare])
