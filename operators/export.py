@@ -61,9 +61,23 @@ def to_markdown(table: pa.Table, digits: int = DIGITS) -> str:
 
 def to_latex(table: pa.Table, digits: int = DIGITS) -> str:
     r"""A `tabular` with the rules of booktabs (`\usepackage{booktabs}`), numbers to the right."""
-    form = "".join("r" if _is_number(field.type) else "l" for field in table.schema)
-    lines = [rf"\begin{{tabular}}{{{form}}}", r"\toprule", _latex_row(table.column_names), r"\midrule"]
-    lines += [_latex_row(row) for row in _cells(table, digits)]
+    numeric = [_is_number(field.type) for field in table.schema]
+    form = "".join("r" if one else "l" for one in numeric)
+    heads = [latex_cell(name) for name in table.column_names]
+    rows = [
+        [
+            cell.replace("-", "$-$") if one else latex_cell(cell)
+            for cell, one in zip(row, numeric, strict=True)
+        ]
+        for row in _cells(table, digits)
+    ]
+    lines = [
+        rf"\begin{{tabular}}{{{form}}}",
+        r"\toprule",
+        _latex_row(heads),
+        r"\midrule",
+        *map(_latex_row, rows),
+    ]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -82,7 +96,7 @@ def number(value: float | int | None, digits: int = DIGITS) -> str:
 
 
 def _latex_row(cells: list[str]) -> str:
-    return " & ".join(map(latex_cell, cells)) + r" \\"
+    return " & ".join(cells) + r" \\"
 
 
 def _cells(table: pa.Table, digits: int) -> list[list[str]]:

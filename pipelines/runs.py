@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from operators.schema import result_schema
+from operators.schema import CHAIN, METRICS, result_schema
 from operators.tables import TableError
 
 RESULTS = "results.parquet"
+ESSENTIAL = ("item_id", "benchmark", "model", "trial", "response", *CHAIN.names, *METRICS)
 
 
 def find_run(folder: str | None, file: str = RESULTS) -> Path:
@@ -35,13 +36,20 @@ def find_run(folder: str | None, file: str = RESULTS) -> Path:
 
 
 def read_results(folder: Path) -> pa.Table:
-    """The rows of a run in the result schema. Raises TableError for a damaged file or one of another make."""
+    """The rows of a run in the result schema; a column that runs did not have yet when it was made is null.
+
+    Raises TableError for a damaged file or one of another make.
+    """
     path = folder / RESULTS
     try:
         table, schema = pq.ParquetFile(path).read(), result_schema()
-        missing = [name for name in schema.names if name not in table.column_names]
-        if missing:
-            raise TableError(f"{path} lacks the columns {', '.join(missing)}: score the run again")
+        if missing := [name for name in ESSENTIAL if name not in table.column_names]:
+            raise TableError(
+                f"{path} lacks the columns {', '.join(missing)}: it is not a run's table of results"
+            )
+        for name in schema.names:
+            if name not in table.column_names:
+                table = table.append_column(name, pa.nulls(table.num_rows, schema.field(name).type))
         return table.select(schema.names).cast(schema)
     except (pa.ArrowInvalid, OSError) as error:
         raise TableError(f"{path} cannot be read: {error}") from None

@@ -46,8 +46,9 @@ def show(tables: Mapping[str, pa.Table], file: TextIO | None = None) -> None:
             console.print(Text("; ".join(few), style="dim"))
         if len(mine) > MOST:
             console.print(Text(f"and {len(mine) - MOST} more in estimates.csv", style="dim"))
-    if not lines:
-        console.print(Text("Nothing to estimate: two models or more are needed."))
+    if not any(line["analysis"] == "consistency" for line in lines):
+        told = "Shares of variance, Kendall's W and ICC need two models or more on two benchmarks or more."
+        console.print(Text(told, style="dim"))
     if "published" in tables:
         _show_published(tables["published"].to_pylist(), console)
 

@@ -53,6 +53,7 @@ def test_latex_runs_no_command():
     assert r"\input{" not in text and r"\textbackslash{}input\{/etc/passwd\} 50\% \& \$x\_1\$" in text
     body = text.split(r"\midrule" + "\n")[1].split(r"\bottomrule")[0]
     assert body.count(r" \\") == len(HOSTILE) == body.count("\n")
+    assert "& $-$0.500 & 3" in text, "a minus sign, not a hyphen"
     assert text.startswith("\\begin{tabular}{lrr}\n\\toprule\nname & value & n")
 
 

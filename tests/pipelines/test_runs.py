@@ -1,0 +1,51 @@
+"""Reading back what a run left: the newest or a named folder, rows of older makes, damage."""
+
+import os
+
+import pyarrow.parquet as pq
+import pytest
+
+from operators.schema import result_schema
+from operators.tables import TableError
+from pipelines.runs import find_run, read_record, read_results
+from tests.operators.analysis.made import scored_rows
+
+
+def made(folder, drop=()):
+    folder.mkdir(parents=True)
+    table = scored_rows([("A", "x", "i", 0.5)], trial=0).select(result_schema().names)
+    pq.write_table(table.drop_columns(list(drop)), folder / "results.parquet")
+    return folder
+
+
+def test_the_newest_run_is_found_and_other_folders_are_not(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TableError, match="runs/ holds no run"):
+        find_run(None)
+    for age, name in enumerate(("new", "old")):
+        path = made(tmp_path / "runs" / name) / "results.parquet"
+        os.utime(path, (1e9 - age, 1e9 - age))
+    (tmp_path / "runs" / "stress").mkdir()
+    assert find_run(None).name == "new" and find_run("runs/old").name == "old"
+    for name, told in (("runs/none", "no such folder"), ("runs/stress", "holds no results.parquet")):
+        with pytest.raises(TableError, match=told):
+            find_run(name)
+
+
+def test_a_column_that_older_runs_lack_is_null_and_one_that_none_lacks_is_an_error(tmp_path):
+    older = read_results(made(tmp_path / "older", ["audio_seconds"]))
+    assert older.schema.equals(result_schema()) and older["audio_seconds"].null_count == 1
+    with pytest.raises(TableError, match="lacks the columns response"):
+        read_results(made(tmp_path / "other", ["response"]))
+
+
+def test_damage_is_named(tmp_path):
+    folder = made(tmp_path / "run")
+    assert read_record(folder) == {}
+    (folder / "run.json").write_text("{", encoding="utf-8")
+    with pytest.raises(TableError, match="no whole JSON file"):
+        read_record(folder)
+    data = (folder / "results.parquet").read_bytes()
+    (folder / "results.parquet").write_bytes(data[: len(data) // 2])
+    with pytest.raises(TableError, match="cannot be read"):
+        read_results(folder)
