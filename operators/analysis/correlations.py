@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from statistics import NormalDist
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from operators.analysis.cells import Cells, values_of
 from operators.analysis.estimates import (
+    LEVEL,
     Line,
     estimate,
     percentile_interval,
@@ -26,6 +28,7 @@ from operators.analysis.estimates import (
 from operators.schema import METRICS
 
 FISHER = "Fisher z"
+FIELLER = "Fisher z with Fieller's variance; p of scipy.stats.kendalltau"
 FISHER_RANKS = "Fisher z of ranks; p of Student's t"
 OVER_ITEMS = "percentile bootstrap, items drawn with all chains about them"
 
@@ -109,11 +112,22 @@ def rank_agreement(
         versus=versus, notes=notes,
     )  # fmt: skip
     tau = kendalltau(a, b) if math.isfinite(rho) else None
+    value, p = (float(tau.statistic), float(tau.pvalue)) if tau else (math.nan, math.nan)
     yield estimate(
-        analysis, measure, "kendall_tau_b", float(tau.statistic) if tau else math.nan, n=len(a), unit=unit,
-        method="no interval; p of scipy.stats.kendalltau", p=float(tau.pvalue) if tau else math.nan, versus=versus,
-        notes=notes,
+        analysis, measure, "kendall_tau_b", value, n=len(a), unit=unit, method=FIELLER,
+        interval=tau_interval(value, len(a)), p=p, versus=versus, notes=notes,
     )  # fmt: skip
+
+
+def tau_interval(tau: float, n: int) -> tuple[float, float]:
+    """95% interval of Kendall's tau of n pairs: Fisher's z with the variance 0.437 / (n - 4) of Fieller et al. (1957).
+
+    (nan, nan) for fewer than 5 pairs or a tau of -1 or 1.
+    """
+    if n < 5 or not abs(tau) < 1:
+        return math.nan, math.nan
+    half = NormalDist().inv_cdf((1 + LEVEL) / 2) * math.sqrt(0.437 / (n - 4))
+    return math.tanh(math.atanh(tau) - half), math.tanh(math.atanh(tau) + half)
 
 
 def clustered_rank_correlation(

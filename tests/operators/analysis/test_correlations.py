@@ -14,6 +14,7 @@ from operators.analysis.correlations import (
     pearson,
     rank_agreement,
     spearman,
+    tau_interval,
 )
 from operators.analysis.estimates import as_table, percentile_interval, two_sided
 from operators.schema import METRICS
@@ -57,6 +58,14 @@ def test_chains_of_one_item_are_no_new_evidence():
     assert fourfold["estimate"] == pytest.approx(single["estimate"])
     width = [line["high"] - line["low"] for line in (single, fourfold)]
     assert width[1] == pytest.approx(width[0], rel=0.15), "forgetting the items would halve it"
+
+
+def test_the_interval_of_tau_by_hand():
+    # atanh 0.5 = 0.549306; 1.959964 * sqrt(0.437 / (14 - 4)) = 0.409727
+    assert tau_interval(0.5, 14) == pytest.approx((math.tanh(0.139579), math.tanh(0.959033)), abs=1e-5)
+    assert all(
+        math.isnan(bound) for tau, n in ((1.0, 9), (0.5, 4), (math.nan, 9)) for bound in tau_interval(tau, n)
+    )
 
 
 def test_pairs_that_lack_a_score_are_left_out_and_few_are_said():
