@@ -68,7 +68,7 @@ def _cell(row: dict[str, Any], with_interval: bool) -> Text:
 
 
 def _few(rows: list[dict[str, Any]]) -> str:
-    items = max(row["n_clusters"] for row in rows)
+    items = max((row["n_clusters"] for row in rows), default=0)
     return f"\nOnly {items} items: the intervals are rough." if items < _FEW_ITEMS else ""
 
 
