@@ -10,7 +10,13 @@ from operators.weights import WeightsError
 from pipelines.config import CONF, ConfigError, as_lists, build, plain
 from tests.pipelines.cli import aria_eval, composed
 
-NEEDS = {("benchmark", "manifest"): ["benchmark.path=q.jsonl"], ("model", "recorded"): ["model.path=r.jsonl"]}
+NEEDS = {
+    ("benchmark", "manifest"): ["benchmark.path=q.jsonl"],
+    ("model", "recorded"): ["model.path=r.jsonl"],
+    ("model", "transformers"): ["model.weights.source=org/name"],
+    ("model", "vllm"): ["model.weights.source=org/name"],
+    ("model", "openai"): ["model.endpoint.model=name"],
+}
 
 
 GROUPS = ("benchmark", "cluster", "model", "scorers")
@@ -109,3 +115,47 @@ def test_an_unknown_field_of_a_group_is_refused_when_built():
         build(
             {"_target_": "operators.metrics.reasoning_progress.ReasoningProgress", "limit": 3}, "scorers.m5"
         )
+
+
+# What the papers evaluate: ARIA's Table 1 and MUGEN's section 3.1, with its decoding (temperature, top-p).
+ARIA_MODELS = (
+    *("qwen2_audio", "qwen2_5_omni", "gemma_3n_e2b", "r1_aqa", "audio_reasoner", "audsemthinker"),
+    *("phi_4_multimodal", "gpt_4o_audio", "gemini_2_5_flash"),
+)
+MUGEN_MODELS = {
+    "desta2_5_audio": (0.0, None), "qwen2_5_omni_vllm": (0.0, None), "audio_flamingo_3": (0.0, None),
+    "voxtral_mini_3b": (0.2, 0.95), "voxtral_small_24b": (0.2, 0.95), "phi_4_multimodal": (0.0, None),
+    "gemini_3_pro_low": (1.0, None), "gemini_3_pro_high": (1.0, None),
+    "asr_gemini_3_pro_low": (1.0, None), "asr_gemini_3_pro_high": (1.0, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted({*ARIA_MODELS, *MUGEN_MODELS}))
+def test_the_papers_models_have_the_papers_decoding_and_pinned_weights(name):
+    spec = build(plain(composed(f"model={name}")).model, "model")
+    assert spec.reads == ("question", "choices", "audio_uris", "audio_hashes", "trial")
+    if name in MUGEN_MODELS:
+        assert (spec.temperature, spec.top_p) == MUGEN_MODELS[name]
+    if name in ARIA_MODELS:
+        assert (spec.temperature, spec.max_new_tokens, spec.prompt.name) == (0.0, 2048, "cot_four_step")
+    weights = getattr(spec, "weights", None)
+    if weights is not None:
+        assert spec.limits.max_clips and spec.limits.max_seconds and spec.dtype == "bfloat16"
+        if weights.revision is None:
+            text = (CONF / "model" / f"{name}.yaml").read_text()
+            assert "revision: set it to" in text, "the file says what to set"
+            with pytest.raises(WeightsError, match="set `revision` to a full commit hash"):
+                canonical(spec)
+        else:
+            canonical(spec)
+
+
+def test_thinking_levels_are_different_models():
+    low, high = (
+        build(plain(composed(f"model=gemini_3_pro_{level}")).model, "model") for level in ("low", "high")
+    )
+    assert (low.endpoint.extra, high.endpoint.extra) == (
+        {"reasoning_effort": "low"},
+        {"reasoning_effort": "high"},
+    )
+    assert canonical(low) != canonical(high)

@@ -1,0 +1,215 @@
+"""Audio-language models through vLLM, the engine inside the worker: continuous batching, tensor parallel over its GPUs.
+
+    VllmChat(weights=Weights("mistralai/Voxtral-Mini-3B-2507", revision="..."), limits=AudioLimits(max_clips=6))
+
+Why not `ray.data.llm`: it wants to own the stage. Its engine lives behind its own preprocessing, batching and retries, a row
+that breaks it takes the job down or disappears, and it needs Ray to run at all. Here the engine is a Spec like any other: a
+row's failure is its own reason, finished rows are in the store, and five rows in a notebook run the same code. What it would
+add, overlap of loading and generating across many nodes, the pools of `pipelines.execution` already give.
+
+vLLM pins torch and transformers, so it has an environment of its own (`make test-vllm` shows it: requirements-vllm.txt).
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from operators.audio import Clip
+from operators.base import Batch
+from operators.fingerprint import execution_field
+from operators.lalms.asking import Lalm, Request, Said, answer_rows
+from operators.lalms.hearing import Hearing
+from operators.weights import Weights, WeightsError
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"), kw_only=True)
+class VllmChat(Lalm):
+    """A checkpoint that vLLM can load. `limits.max_clips` becomes its `limit_mm_per_prompt` (None: 1).
+
+    chat_template: a template in Jinja's language, None: the checkpoint's. remote_code: the checkpoint's own name, where it
+    comes with code that must be trusted. How, not what: `context_length` (tokens of prompt and response; None: what the
+    checkpoint allows), `tensor_parallel` (None: all GPUs that the cluster config gives this worker), `gpu_memory` (share of
+    each GPU), `rows_in_flight`, `engine` (further arguments of vLLM's engine, by its names).
+
+    Greedy decoding takes the likeliest token, as `transformers` does, but vLLM's kernels round differently and it batches as
+    it sees fit: where two tokens are closer than that rounding, the two backends may part. Sampled responses have the row's
+    seed and repeat on the same version of vLLM; they are other draws than those of `transformers`.
+    """
+
+    version: ClassVar[int] = 1
+
+    weights: Weights
+    dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
+    chat_template: str | None = None
+    remote_code: str | None = None
+    context_length: int | None = execution_field(None)
+    tensor_parallel: int | None = execution_field(None)
+    gpu_memory: float = execution_field(0.9)
+    rows_in_flight: int = execution_field(64)
+    restarts: int = execution_field(8)
+    engine: dict[str, Any] = Field(default_factory=dict, json_schema_extra={"identity": False})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.remote_code not in (None, self.weights.source):
+            raise ValueError(
+                f"remote_code must be {self.weights.source!r}, the checkpoint whose code is trusted"
+            )
+
+    def check(self) -> None:
+        """Raise WeightsError where vLLM is not installed."""
+        from importlib.util import find_spec
+
+        if find_spec("vllm") is None:
+            raise WeightsError(
+                "model: vLLM is not installed here; it needs an environment of its own: make .venv-vllm/.ready (CPU), or "
+                "pip install vllm -e . in a new environment (GPU)"
+            )
+
+    def build(self) -> Callable[[Batch], Batch]:
+        """Start the engine. Raises WeightsError where it or the checkpoint is missing."""
+        self.check()
+        running = Restarting(lambda: start(self), self.restarts)
+        hearing = Hearing(self.limits, None)
+        return lambda batch: answer_rows(
+            self,
+            hearing,
+            lambda asked: running.answers(asked, lambda one: generate(self, running.engine, one)),
+            batch,
+        )
+
+
+def start(spec: VllmChat) -> Any:
+    """A running engine for `spec`."""
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+    import torch
+    from vllm import LLM
+
+    given = {
+        "model": str(spec.weights.folder()),
+        "dtype": spec.dtype,
+        "max_model_len": spec.context_length,
+        "tensor_parallel_size": spec.tensor_parallel or max(1, torch.cuda.device_count()),
+        "gpu_memory_utilization": spec.gpu_memory,
+        "max_num_seqs": spec.rows_in_flight,
+        "limit_mm_per_prompt": {"audio": spec.limits.max_clips or 1},
+        "trust_remote_code": spec.remote_code is not None,
+        "seed": 0,
+        # The checkpoint's own decoding habits are not ours (as in transformers_chat).
+        "generation_config": "vllm",
+        "disable_log_stats": True,
+    }
+    return LLM(**{**given, **spec.engine})
+
+
+def generate(spec: VllmChat, engine: Any, requests: Sequence[Request]) -> list[Said]:
+    """One response per request; vLLM batches them as they fit."""
+    from vllm import SamplingParams
+
+    sampling = [
+        SamplingParams(
+            max_tokens=spec.max_new_tokens,
+            temperature=spec.temperature,
+            top_p=1.0 if spec.top_p is None else spec.top_p,
+            seed=one.seed % 2**31,
+        )
+        for one in requests
+    ]
+    outputs = engine.chat(
+        [conversation(spec, one) for one in requests],
+        sampling,
+        use_tqdm=False,
+        chat_template=spec.chat_template,
+        chat_template_content_format="openai",
+    )
+    token = audio_token(engine)
+    return [said(output, one, token) for output, one in zip(outputs, requests, strict=True)]
+
+
+def conversation(spec: VllmChat, request: Request) -> list[dict[str, Any]]:
+    """The turns as vLLM takes them: clips as lossless WAV between the texts."""
+    content = [
+        {"type": "text", "text": part} if isinstance(part, str) else _audio(request.clips[part])
+        for part in request.parts
+    ]
+    turns = [{"role": "user", "content": content}]
+    if spec.system_prompt is not None:
+        turns = [{"role": "system", "content": spec.system_prompt}, *turns]
+    return turns
+
+
+def _audio(clip: Clip) -> dict[str, Any]:
+    import soundfile
+
+    wav = io.BytesIO()
+    soundfile.write(wav, clip.samples, clip.sample_rate, format="WAV", subtype="FLOAT")
+    data = base64.b64encode(wav.getvalue()).decode("ascii")
+    return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
+
+
+def audio_token(engine: Any) -> int | None:
+    """The token that stands for audio in prompts, where the checkpoint's config names it."""
+    config = engine.llm_engine.model_config.hf_config
+    for place in (config, getattr(config, "thinker_config", None)):
+        for name in ("audio_token_id", "audio_token_index"):
+            if isinstance(found := getattr(place, name, None), int):
+                return found
+    return None
+
+
+def said(output: Any, request: Request, token: int | None) -> Said:
+    """One output of vLLM, after counting that every clip became a span of the prompt."""
+    from operators.lalms.transformers_chat import audio_spans
+
+    read = list(output.prompt_token_ids or ())
+    spans = len(request.clips) if token is None else audio_spans(read, token)
+    if spans != len(request.clips):
+        return Said(reason=f"audio_spans: {len(request.clips)} clips in, {spans} audio spans in the prompt")
+    best = output.outputs[0]
+    usage = {"prompt_tokens": len(read), "completion_tokens": len(best.token_ids)}
+    return Said(best.text.strip(), best.finish_reason, usage)
+
+
+class Restarting:
+    """An engine that is started again when it dies; the requests that it held are asked again, in halves.
+
+    A request that kills every engine is found by halving and given up with a reason (`engine_died`); after `restarts`
+    deaths everything that is left gets that reason, because then it is not the requests.
+    """
+
+    def __init__(self, start_engine: Callable[[], Any], restarts: int) -> None:
+        self._start, self._left = start_engine, restarts
+        self.engine = start_engine()
+
+    def answers(self, requests: list[Request], ask: Callable[[list[Request]], list[Said]]) -> list[Said]:
+        """`ask(requests)`, whatever the engine does."""
+        if self.engine is None:
+            return [Said(reason="engine_died: it was started again too often")] * len(requests)
+        try:
+            return ask(requests)
+        except dead_engines():
+            pass
+        self._restart()
+        if len(requests) == 1:
+            return [Said(reason="engine_died: the engine did not survive this row")]
+        half = len(requests) // 2
+        return self.answers(requests[:half], ask) + self.answers(requests[half:], ask)
+
+    def _restart(self) -> None:
+        self.engine, self._left = None, self._left - 1
+        if self._left >= 0:
+            self.engine = self._start()
+
+
+def dead_engines() -> tuple[type[Exception], ...]:
+    """What vLLM raises when its engine is gone."""
+    from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
+
+    return EngineDeadError, EngineGenerateError
