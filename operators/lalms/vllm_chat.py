@@ -76,14 +76,17 @@ class VllmChat(Lalm):
     def build(self) -> Callable[[Batch], Batch]:
         """Start the engine. Raises WeightsError where it or the checkpoint is missing."""
         self.check()
-        running = Restarting(lambda: start(self), self.restarts)
-        hearing = Hearing(self.limits, None)
-        return lambda batch: answer_rows(
-            self,
-            hearing,
-            lambda asked: running.answers(asked, lambda one: generate(self, running.engine, one)),
-            batch,
-        )
+        return answering(self, Restarting(lambda: start(self), self.restarts))
+
+
+def answering(spec: VllmChat, running: Restarting) -> Callable[[Batch], Batch]:
+    """What `build` gives, on an engine that runs already."""
+    hearing = Hearing(spec.limits, None)
+
+    def ask(requests: list[Request]) -> list[Said]:
+        return running.answers(requests, lambda some: generate(spec, running.engine, some))
+
+    return lambda batch: answer_rows(spec, hearing, ask, batch)
 
 
 def start(spec: VllmChat) -> Any:
@@ -210,6 +213,6 @@ class Restarting:
 
 def dead_engines() -> tuple[type[Exception], ...]:
     """What vLLM raises when its engine is gone."""
-    from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
+    from vllm.v1.engine.exceptions import EngineDeadError
 
-    return EngineDeadError, EngineGenerateError
+    return (EngineDeadError,)

@@ -82,3 +82,19 @@ def test_the_stage_comes_with_and_without_the_loop_that_ran_in_part():
     assert found["stage"]["times_loop"] == pytest.approx(12)
     assert found["stage without m3"]["times_loop"] == pytest.approx(3)
     assert "stage without m3" not in summary({"m2": whole})
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("faults", [[], ["--faults"]])
+def test_the_bench_of_the_api_loses_and_doubles_nothing(faults, tmp_path, capsys):
+    pytest.importorskip("openai", reason="the client is the optional package openai")
+    from tests.bench.api import main as bench_api
+
+    options = ["--requests", "21", "--seconds", "0.01", "--concurrency", "1,8", *faults]
+    rows = bench_api([*options, "--json", str(tmp_path / "r.json")])
+    assert [(row.lost, row.doubled) for row in rows] == [(0, 0), (0, 0)]
+    # Numbers 0, 7 and 14 fail once each.
+    assert {row.sent for row in rows} == {24 if faults else 21}
+    assert rows[0].most_in_flight == 1 < rows[1].most_in_flight <= 8
+    assert len(json.loads((tmp_path / "r.json").read_text())) == 2
+    assert "x one" in capsys.readouterr().out

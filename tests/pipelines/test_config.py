@@ -130,6 +130,7 @@ MUGEN_MODELS = {
 }  # fmt: skip
 
 
+@pytest.mark.weights
 @pytest.mark.parametrize("name", sorted({*ARIA_MODELS, *MUGEN_MODELS}))
 def test_the_papers_models_have_the_papers_decoding_and_pinned_weights(name):
     spec = build(plain(composed(f"model={name}")).model, "model")

@@ -1,0 +1,74 @@
+"""An engine that dies is started again and its requests are asked again; one that no engine survives is found."""
+
+import pytest
+
+from operators.lalms import vllm_chat
+from operators.lalms.asking import Request, Said
+from operators.lalms.vllm_chat import Restarting, VllmChat
+from operators.weights import Weights, WeightsError
+
+
+class Dead(Exception):
+    """As vLLM's own error: no RuntimeError, so nobody takes it for a row's."""
+
+
+class Engine:
+    """Answers with each request's number; dies of the numbers in `poison`, and for good."""
+
+    started = 0
+
+    def __init__(self, poison):
+        Engine.started += 1
+        self.poison, self.alive = poison, True
+
+    def ask(self, requests):
+        if not self.alive or any(one.seed in self.poison for one in requests):
+            self.alive = False
+            raise Dead
+        return [Said(str(one.seed)) for one in requests]
+
+
+@pytest.fixture(autouse=True)
+def engines(monkeypatch):
+    Engine.started = 0
+    monkeypatch.setattr(vllm_chat, "dead_engines", lambda: (Dead,))
+
+
+def asked(poison, n=8, restarts=8):
+    running = Restarting(lambda: Engine(poison), restarts)
+    requests = [Request([], [], seed) for seed in range(n)]
+    return running.answers(requests, lambda some: running.engine.ask(some))
+
+
+def test_the_one_poisonous_request_is_found_and_the_others_are_answered():
+    said = asked({5})
+    assert [one.text for one in said] == ["0", "1", "2", "3", "4", None, "6", "7"]
+    assert said[5].reason == "engine_died: the engine did not survive this row"
+    # Eight, then 4..7, then 4..5, then 5 alone: four deaths after the first start.
+    assert Engine.started == 5
+
+
+def test_without_deaths_nothing_is_restarted():
+    assert all(one.text for one in asked(set())) and Engine.started == 1
+
+
+def test_an_engine_that_dies_of_everything_is_given_up():
+    said = asked(set(range(8)), restarts=3)
+    assert all(one.reason.startswith("engine_died") for one in said) and Engine.started == 4
+
+
+def test_a_fault_of_one_request_is_not_a_death():
+    running = Restarting(lambda: Engine(set()), 8)
+
+    def ask(requests):
+        raise ValueError("too long")
+
+    with pytest.raises(ValueError, match="too long"):
+        running.answers([Request([], [], 0)], ask)
+    assert Engine.started == 1
+
+
+def test_without_vllm_the_check_says_where_it_lives(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(WeightsError, match="environment of its own"):
+        VllmChat(weights=Weights("org/name", "0" * 40)).check()
