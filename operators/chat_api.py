@@ -159,7 +159,7 @@ class ChatClient:
 
     async def _ask(self, client: Any, body: Mapping[str, Any]) -> Reply:
         """One request, tried until it has an answer or a reason."""
-        tries, waited = 0, 0.0
+        tries, waits, waited = 0, 0, 0.0
         while True:
             async with self._pace.slot() as sent:
                 if refused := self._refused():
@@ -168,8 +168,8 @@ class ChatClient:
                 if reply is not None:
                     return self._settled(reply)
                 if fault.kind == "wait":
-                    delay = self._pace.slow_down(sent, fault.retry_after or self._spec.backoff_seconds)
-                    waited += delay
+                    waits += 1
+                    waited += self._pace.slow_down(sent, self._backoff(waits, fault))
             if fault.kind == "wait" and waited <= self._spec.patience_seconds:
                 continue  # the pace holds everybody back
             tries += 1

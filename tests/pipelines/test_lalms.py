@@ -8,14 +8,16 @@ import pytest
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from operators.benchmarks.mugen_sample import MugenSample
 from operators.chat_api import ChatUnavailable
 from operators.lalms.asking import Lalm, Said, answer_rows
 from operators.lalms.hearing import Hearing
 from pipelines.config import Cluster, ConfigError
 from pipelines.execution import session
+from pipelines.mugen_eval import evaluate as mugen_evaluate
 from tests.chat_server import Answer, ChatServer, Cut, Status
 from tests.operators.lalms.clips import tone
-from tests.pipelines.cli import TOY_PATH, evaluated
+from tests.pipelines.cli import TOY_PATH, composed, evaluated
 from tests.tiny_lalms import qwen2_audio
 
 pytestmark = pytest.mark.weights
@@ -190,6 +192,29 @@ def test_too_many_clips_are_refused_in_the_plan_already(tmp_path):
     (tmp_path / "q.jsonl").write_text(json.dumps(row | {"audio": ["c0.wav", "c0.wav"]}) + "\n")
     with pytest.raises(ConfigError, match=r"takes at most 1 clips, and 1 items need more \(item 'q0': 2\)"):
         evaluated(tmp_path, *run, "model=r1_aqa", "dry_run=true")
+
+
+def test_a_strategy_asks_with_its_own_instruction_and_every_clip_is_sent(tmp_path):
+    with ChatServer(lambda body, n: Answer("Audio 2"), key=KEY) as server:
+        run = [
+            "benchmark=mugen_sample",
+            "benchmark.limit=3",
+            "strategy=[apsc]",
+            "n_trials=2",
+            *openai(server),
+        ]
+        run += [f"store.root={tmp_path / 'store'}", f"out={tmp_path / 'run'}"]
+        mugen_evaluate(composed(*run, pipeline="mugen_eval"), tmp_path / "run", "tiny")
+    items = MugenSample(limit=3).load().to_pylist()
+    assert len(server.requests) == 2 * len(items)
+    sent = sorted(len(one.audio) for one in server.requests)
+    assert sent == sorted(2 * [len(item["audio_uris"]) for item in items])
+    for one in server.requests:
+        lines = one.text.split("\n")
+        assert [line for line in lines if line.startswith("Audio ") and line.endswith(":")] == [
+            f"Audio {n}:" for n in range(1, 6)
+        ]
+        assert "[PERCEPTION]" not in one.text and "Reply with the label" in lines[-1]
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"), kw_only=True)
