@@ -89,6 +89,7 @@ def test_a_server_that_stumbles_is_asked_again():
     assert replies[0].text == "at last" and len(server.requests) == 3
 
 
+@pytest.mark.weights
 def test_a_storm_of_429_slows_down_and_loses_nothing():
     seen = Counter()
 

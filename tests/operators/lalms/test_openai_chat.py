@@ -102,6 +102,7 @@ def test_rows_have_reasons_and_batch_mates_their_answers(tmp_path):
     assert list(done["finish_reason"][4:]) == ["length", "stop"]
 
 
+@pytest.mark.weights
 def test_a_request_that_is_too_large_is_not_sent(tmp_path):
     clips = [tone(tmp_path, "small", 1.0), tone(tmp_path, "large", 60.0)]
     with ChatServer() as server:
