@@ -25,7 +25,7 @@ test-fast: $(VENV)/.ready-test
 	$(BIN)/python -m pytest tests -m "not weights" $(ARGS)
 
 test-vllm: $(VLLM_VENV)/.ready
-	$(VLLM_VENV)/bin/python -m pytest -p no:cacheprovider tests/operators/lalms/test_vllm_chat.py $(ARGS)
+	$(VLLM_VENV)/bin/python -m pytest -o addopts=-ra tests/operators/lalms/test_vllm_chat.py $(ARGS)
 
 bench: $(VENV)/.ready-test
 	$(BIN)/python -m tests.bench.throughput $(ARGS)
