@@ -25,7 +25,7 @@ from pipelines.phases import Journal
 
 PACKAGES = (
     "audio-reasoning-eval", "torch", "transformers", "sentence-transformers", "onnxruntime", "faster-whisper",
-    "ray", "pyarrow", "numpy", "soundfile", "soxr", "hydra-core",
+    "ray", "pyarrow", "numpy", "soundfile", "soxr", "hydra-core", "openai", "vllm",
 )  # fmt: skip
 
 

@@ -67,16 +67,20 @@ def everything_written(folder):
 def test_a_checkpoint_of_ones_own_through_the_whole_pipeline(tmp_path):
     weights = qwen2_audio(tmp_path / "tiny")
     run = [*questions(tmp_path, 4), "model=transformers", f"model.weights.source={weights}"]
-    run += ["model.dtype=float32", "model.max_new_tokens=5", "max_failure_rate=1"]
+    run += ["model.dtype=float32", "model.max_new_tokens=12", "model.temperature=1"]
     done = evaluated(tmp_path, *run)
     assert done.returncode == 0, done.stderr
     rows = results(tmp_path)
     assert len(rows) == 4 and all(
         row["response"] and row["audio_seconds_used"] == 0.5 for row in rows.values()
     )
-    assert "new responses took" in done.stdout and "20 completion tokens" in done.stdout
+    written = sum(json.loads(row["usage"])["completion_tokens"] for row in rows.values())
+    assert (
+        f"new responses took {sum(json.loads(r['usage'])['prompt_tokens'] for r in rows.values()):,}"
+        in done.stdout
+    )
     run_json = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert run_json["stages"]["generate"]["usage"]["completion_tokens"] == 20
+    assert run_json["stages"]["generate"]["usage"]["completion_tokens"] == written > 4
     again = evaluated(tmp_path, *run)
     assert "computed 0 responses" in again.stdout and results(tmp_path) == rows
 
@@ -172,9 +176,7 @@ def test_clips_beyond_a_limit_stop_the_run_before_anything_is_asked(tmp_path):
     run = questions(tmp_path, 3, seconds=lambda number: 3.0 if number == 1 else 1.0)
     with ChatServer(lambda body, n: Answer(CHAIN), key=KEY) as server:
         limit = openai(server, "model.limits.max_seconds=2")
-        with pytest.raises(
-            ConfigError, match=r"1 items pass a limit .*'q1': audio_too_long.* over_long=skip"
-        ):
+        with pytest.raises(ConfigError, match=r"1 items pass a limit .*'q1': audio_too_long.*over_long=skip"):
             evaluated(tmp_path, *run, *limit)
         assert not server.requests
         evaluated(tmp_path, *run, *limit, "model.limits.over_long=skip")
