@@ -1,0 +1,165 @@
+"""Are the findings of an audit artefacts of how it was made (section 5.3)? Comparisons of finished runs.
+
+Real against synthetic speech (Figure 6): for every judge, the proportions of its eight states in one run against those in
+the other: Pearson, Spearman, and the slope of second on first. Generator swap (Figure 5): accuracies of the same judges on
+items by two generators, and whether they rank the judges alike. *Our reading*: correlations are over the eight states of
+one judge under one cue, and over all judges' states together; items of the two runs are not paired. A correlation that
+does not exist (a constant side) is null with a reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from operators.audit.tables import grouped
+from operators.audit_states import STATE_NAMES
+
+Row = Mapping[str, Any]
+ALL = "all judges"
+
+PROFILES = pa.schema([
+    ("model", pa.string()), ("cue", pa.string()), ("n_first", pa.int64()), ("n_second", pa.int64()),
+    ("n_excluded_first", pa.int64()), ("n_excluded_second", pa.int64()),
+    ("pearson", pa.float64()), ("spearman", pa.float64()), ("slope", pa.float64()),
+    ("largest_difference", pa.float64()), ("state_of_largest", pa.string()), ("reason", pa.string()),
+])  # fmt: skip
+
+SWAPS = pa.schema([
+    ("model", pa.string()), ("cue", pa.string()), ("probe", pa.string()),
+    *((f"{name}_{side}", pa.float64()) for side in ("first", "second") for name in ("accuracy", "wilson_low", "wilson_high")),
+    ("n_first", pa.int64()), ("n_second", pa.int64()), ("difference", pa.float64()),
+])  # fmt: skip
+
+RANKINGS = pa.schema([
+    ("cue", pa.string()), ("probe", pa.string()), ("n_judges", pa.int64()), ("spearman", pa.float64()),
+    ("kendall", pa.float64()), ("same_order", pa.bool_()), ("reason", pa.string()),
+])  # fmt: skip
+
+
+def correlations(first: Sequence[float], second: Sequence[float]) -> dict[str, Any]:
+    """Pearson, Spearman and least-squares slope of `second` on `first` [n]; null, with a reason, where a side is constant."""
+    from scipy import stats
+
+    blank = {"pearson": None, "spearman": None, "slope": None}
+    if len(first) < 3:
+        return blank | {"reason": f"too_few: {len(first)} pairs"}
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        side = "first" if np.ptp(first) == 0 else "second"
+        return blank | {"reason": f"constant: all values of the {side} run are equal"}
+    return {
+        "pearson": float(stats.pearsonr(first, second).statistic),
+        "spearman": float(stats.spearmanr(first, second).statistic),
+        "slope": float(stats.linregress(first, second).slope),
+        "reason": None,
+    }
+
+
+def profiles(first: Iterable[Row], second: Iterable[Row]) -> list[dict[str, Any]]:
+    """PROFILES of the judges that both runs have; first, second: rows of their `states` tables."""
+    sides = [_by(rows, ("cue", "model")) for rows in (first, second)]
+    found, pooled = [], {}
+    for key in sorted(sides[0].keys() & sides[1].keys()):
+        masses, about = zip(*(_profile(side[key]) for side in sides), strict=True)
+        known = all(mass is not None for side in masses for mass in side)
+        row = {"cue": key[0], "model": key[1]} | _counts(about)
+        if not known:
+            found.append(row | {"reason": "no_instance: every instance lacks an outcome"})
+            continue
+        found.append(row | _compared(*masses))
+        for side, mass in zip(pooled.setdefault(key[0], ([], [], [])), (*masses, about), strict=True):
+            side.append(mass)
+    for cue, (one, other, about) in pooled.items():
+        if len(one) > 1:
+            joined = [[mass for masses in side for mass in masses] for side in (one, other)]
+            counted = [[sum(run[0] for run, _ in about), sum(run[1] for run, _ in about)],
+                       [sum(run[0] for _, run in about), sum(run[1] for _, run in about)]]  # fmt: skip
+            found.append({"cue": cue, "model": ALL} | _counts(counted) | _compared(*joined))
+    return found
+
+
+def _by(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple, list[Row]]:
+    """Rows of the judges themselves, without the controls, by `names`."""
+    return grouped([row for row in rows if row["control"] == "none"], names)
+
+
+def _profile(rows: Sequence[Row]) -> tuple[list[float | None], tuple[int, int]]:
+    """The masses of the eight states in order (weighted by instances over benchmarks), instances and those left out."""
+    kept = {row["benchmark"]: row["n_instances"] - row["n_excluded"] for row in rows}
+    total = sum(kept.values())
+    masses: list[float | None] = [None] * len(STATE_NAMES)
+    if total:
+        counts = {state: sum(r["n_in_state"] for r in rows if r["state"] == state) for state in STATE_NAMES}
+        masses = [counts[state] / total for state in STATE_NAMES]
+    left_out = {row["benchmark"]: row["n_excluded"] for row in rows}
+    return masses, (total, sum(left_out.values()))
+
+
+def _counts(about: Sequence[Sequence[int]]) -> dict[str, int]:
+    (n_first, out_first), (n_second, out_second) = about
+    return {
+        "n_first": n_first, "n_second": n_second, "n_excluded_first": out_first, "n_excluded_second": out_second,
+    }  # fmt: skip
+
+
+def _compared(first: Sequence[float], second: Sequence[float]) -> dict[str, Any]:
+    apart = [abs(a - b) for a, b in zip(first, second, strict=True)]
+    place = int(np.argmax(apart))
+    state = list(STATE_NAMES)[place % len(STATE_NAMES)]
+    return {"largest_difference": apart[place], "state_of_largest": state} | correlations(first, second)
+
+
+def swaps(first: Iterable[Row], second: Iterable[Row]) -> list[dict[str, Any]]:
+    """SWAPS: accuracies of the same judge on either generator's items; first, second: rows of `accuracy` tables."""
+    names = ("cue", "probe", "model")
+    sides = [_by([row for row in rows if row["split"] == "all"], names) for rows in (first, second)]
+    found = []
+    for key in sorted(sides[0].keys() & sides[1].keys()):
+        row: dict[str, Any] = dict(zip(names, key, strict=True))
+        for side, rows in zip(("first", "second"), (sides[0][key], sides[1][key]), strict=True):
+            row |= {f"{name}_{side}": value for name, value in _joined(rows).items()}
+        both = row["accuracy_first"], row["accuracy_second"]
+        found.append(row | {"difference": None if None in both else both[1] - both[0]})
+    return found
+
+
+def _joined(rows: Sequence[Row]) -> dict[str, Any]:
+    """Accuracy over all benchmarks of a run, with its Wilson interval."""
+    from operators.statistics import wilson_interval
+
+    right, n = sum(row["n_correct"] for row in rows), sum(row["n_scored"] for row in rows)
+    low, high = wilson_interval(right, n)
+    return {
+        "accuracy": right / n if n else None,
+        "wilson_low": None if math.isnan(low) else low,
+        "wilson_high": None if math.isnan(high) else high,
+        "n": n,
+    }
+
+
+def rankings(swapped: Iterable[Row]) -> list[dict[str, Any]]:
+    """RANKINGS of the judges by either side's accuracy, per cue and probe, from SWAPS."""
+    from scipy import stats
+
+    found = []
+    for (cue, probe), rows in grouped(swapped, ("cue", "probe")).items():
+        pairs = [
+            (row["accuracy_first"], row["accuracy_second"]) for row in rows if row["difference"] is not None
+        ]
+        row = {"cue": cue, "probe": probe, "n_judges": len(pairs)}
+        if len(pairs) < 2:
+            found.append(row | {"reason": "too_few: a ranking needs two judges that both runs have"})
+            continue
+        first, second = (list(side) for side in zip(*pairs, strict=True))
+        row["same_order"] = bool(np.array_equal(stats.rankdata(first), stats.rankdata(second)))
+        if np.ptp(first) == 0 or np.ptp(second) == 0:
+            found.append(row | {"reason": "constant: all judges are equal in one of the runs"})
+            continue
+        spearman = float(stats.spearmanr(first, second).statistic)
+        kendall = float(stats.kendalltau(first, second).statistic)
+        found.append(row | {"spearman": spearman, "kendall": kendall})
+    return found

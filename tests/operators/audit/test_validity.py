@@ -1,0 +1,151 @@
+"""Comparisons of runs by hand: profiles of states, generator swaps, rankings, balance of replies."""
+
+import pytest
+from scipy import stats
+
+from operators.audit.balance import RATINGS, balance, clip_values, read_ratings, text_values
+from operators.audit.validity import ALL, correlations, profiles, rankings, swaps
+from operators.audit_states import STATE_NAMES
+
+
+def states(model, counts, n_excluded=0, cue="none", control="none", benchmark="b"):
+    """Rows of a `states` table; counts: of "000" ... "111"."""
+    total = sum(counts) + n_excluded
+    about = {"model": model, "benchmark": benchmark, "cue": cue, "control": control}
+    return [
+        about | {"state": state, "n_in_state": n, "n_instances": total, "n_excluded": n_excluded}
+        for state, n in zip(STATE_NAMES, counts, strict=True)
+    ]
+
+
+ONE = [1, 0, 2, 1, 0, 1, 3, 2]
+TWO = [2, 0, 4, 2, 0, 2, 6, 4]
+
+
+def test_equal_proportions_correlate_perfectly_with_slope_one_whatever_the_number_of_items():
+    (row,) = profiles(states("m", ONE), states("m", TWO, n_excluded=3))
+    assert row["pearson"] == pytest.approx(1) and row["spearman"] == pytest.approx(1)
+    assert row["slope"] == pytest.approx(1) and row["largest_difference"] == 0
+    assert (row["n_first"], row["n_second"], row["n_excluded_second"]) == (10, 20, 3)
+
+
+def test_other_proportions_by_scipy_and_the_state_that_moved_most():
+    moved = [1, 0, 2, 1, 0, 2, 1, 3]
+    (row,) = profiles(states("m", ONE), states("m", moved))
+    a, b = ([count / 10 for count in counts] for counts in (ONE, moved))
+    assert row["pearson"] == pytest.approx(stats.pearsonr(a, b)[0])
+    assert row["spearman"] == pytest.approx(stats.spearmanr(a, b)[0])
+    assert row["largest_difference"] == pytest.approx(0.2) and row["state_of_largest"] == "110"
+
+
+def test_judges_are_paired_by_name_and_pooled_and_controls_stay_out():
+    first = [*states("a", ONE), *states("b", TWO), *states("a", ONE, control="random"), *states("only", ONE)]
+    second = [*states("a", ONE), *states("b", [2, 2, 2, 2, 2, 2, 4, 4])]
+    rows = profiles(first, second)
+    assert [row["model"] for row in rows] == ["a", "b", ALL]
+    assert rows[2]["n_first"] == 30 and rows[2]["n_second"] == 30
+    pooled = (
+        [c / 10 for c in ONE] + [c / 20 for c in TWO],
+        [c / 10 for c in ONE] + [c / 20 for c in [2, 2, 2, 2, 2, 2, 4, 4]],
+    )
+    assert rows[2]["pearson"] == pytest.approx(stats.pearsonr(*pooled)[0])
+
+
+def test_what_does_not_exist_is_null_with_a_reason():
+    constant = [1] * 8
+    (row,) = profiles(states("m", constant), states("m", ONE))
+    assert row["pearson"] is None and row["reason"].startswith("constant: all values of the first")
+    (row,) = profiles(states("m", [0] * 8, n_excluded=4), states("m", ONE))
+    assert row["reason"].startswith("no_instance") and "pearson" not in row
+    assert correlations([1, 2], [1, 2])["reason"].startswith("too_few")
+
+
+def accuracy(model, right, scored, probe="pointwise", split="all", benchmark="b"):
+    about = {"model": model, "benchmark": benchmark, "cue": "none", "control": "none", "probe": probe}
+    return about | {"split": split, "n_correct": right, "n_scored": scored}
+
+
+def test_generator_swap_and_rankings_by_hand():
+    first = [
+        accuracy("a", 9, 10),
+        accuracy("b", 7, 10),
+        accuracy("c", 5, 10),
+        accuracy("a", 1, 5, split="right_first"),
+    ]
+    second = [accuracy("a", 8, 10), accuracy("b", 5, 10), accuracy("c", 6, 10)]
+    rows = swaps(first, second)
+    assert [round(row["difference"], 6) for row in rows] == [-0.1, -0.2, 0.1]
+    assert rows[0]["n_first"] == 10 and rows[0]["wilson_low_first"] < 0.9 < rows[0]["wilson_high_first"]
+    (ranked,) = rankings(rows)
+    # ranks 3 2 1 against 3 1 2: rho = 1 - 6 * (0 + 1 + 1) / (3 * 8) = 0.5; tau = (2 - 1) / 3
+    assert ranked["spearman"] == pytest.approx(0.5) and ranked["kendall"] == pytest.approx(1 / 3)
+    assert ranked["same_order"] is False and ranked["n_judges"] == 3
+
+
+def test_rankings_need_two_judges_that_differ():
+    (alone,) = rankings(swaps([accuracy("a", 9, 10)], [accuracy("a", 8, 10)]))
+    assert alone["reason"].startswith("too_few")
+    ties = [accuracy("a", 5, 10), accuracy("b", 5, 10)]
+    (tied,) = rankings(swaps(ties, ties))
+    assert tied["same_order"] is True and tied["reason"].startswith("constant")
+    (empty,) = swaps([accuracy("a", 0, 0)], [accuracy("a", 5, 10)])
+    assert empty["accuracy_first"] is None and empty["difference"] is None
+
+
+def test_balance_by_hand_with_missing_values():
+    values = [
+        ("a", {"words": 5.0, "mos": 3.0}, {"words": 7.0, "mos": 3.5}),
+        ("b", {"words": 6.0, "mos": "silent"}, {"words": 6.0, "mos": 3.5}),
+    ]
+    words, mos = balance(values)
+    # |5 - 7| = 2 and |6 - 6| = 0: mean 1, sd sqrt(2); mean of all four values 6
+    assert (words["n"], words["mean"], words["mean_absolute_difference"]) == (2, 6.0, 1.0)
+    assert (
+        words["sd"] == pytest.approx(2**0.5) and words["item_of_largest"] == "a" and words["n_missing"] == 0
+    )
+    assert (mos["n"], mos["n_missing"], mos["reasons"], mos["sd"]) == (1, 1, "silent: 1", None)
+    assert balance([("a", {"mos": "silent"}, {"mos": "silent"})])[0].get("mean") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "politeness"),
+    [
+        ('```json\n{"politeness": 4, "helpfulness": 3}\n```', 4.0),
+        ('Sure. {"politeness": 9}', "no_rating"),
+        ('{"politeness": "4"}', "no_rating"),
+        ('{"politeness": true}', "no_rating"),
+        ('{"politeness": 4', "unreadable_rating"),
+        ("four", "unreadable_rating"),
+    ],
+)
+def test_ratings_are_read_or_missing_and_never_guessed(text, politeness):
+    found = read_ratings(text)
+    assert found["politeness"] == politeness and set(found) == set(RATINGS)
+
+
+def test_a_clip_that_cannot_be_read_is_missing(tmp_path):
+    (tmp_path / "x.wav").write_bytes(b"no sound")
+    found = clip_values(str(tmp_path / "x.wav"), lambda sound: {"mos": 1.0}, ["mos"])
+    assert found == {"seconds": "not_audio", "mos": "not_audio"}
+    assert text_values("one two") == {"words": 2.0, "characters": 7.0}
+
+
+@pytest.mark.weights
+def test_dnsmos_prefers_speech_to_noise_and_refuses_silence():
+    import numpy as np
+
+    from operators.audio import Clip, decode
+    from operators.benchmarks.emotions import EmotionAudit
+    from operators.speech.quality import dnsmos
+
+    pytest.importorskip("speechmos", reason="DNSMOS is the optional extra `audit`")
+    spoken = decode(EmotionAudit("single_turn_emotions").load()["audio_uris"][0][0].as_py())
+    noisy = Clip(
+        (spoken.samples + np.random.default_rng(0).normal(0, 0.1, len(spoken.samples))).astype(np.float32),
+        spoken.sample_rate,
+    )
+    clean, worse = dnsmos(spoken), dnsmos(noisy)
+    assert 1 <= worse["dnsmos_overall"] < clean["dnsmos_overall"] <= 5
+    assert clean["dnsmos_background"] > worse["dnsmos_background"]
+    with pytest.raises(ValueError, match="silent"):
+        dnsmos(Clip(np.zeros(16_000, np.float32), 16_000))
