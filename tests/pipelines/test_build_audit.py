@@ -72,39 +72,40 @@ def test_what_cannot_be_meant_is_said(tmp_path, arguments, said):
     assert not any(tmp_path.iterdir())
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    pytest.importorskip("espeakng_loader", reason="eSpeak NG is the optional extra `speech`")
+    folder = tmp_path_factory.mktemp("audit")
+    good = json.loads((OWN_SOURCES / "positional_emotion.jsonl").read_text().splitlines()[0])
+    rows = [
+        good,
+        good | {"id": "again", "goals": good["goals"][:1]},
+        good,
+        good | {"id": "mute", "turns": [*good["turns"][:-1], {"speaker": "user", "text": "..."}]},
+    ]
+    (folder / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "{broken\n")
+    single = {
+        "id": "s<b>",
+        "sentence": "Is it & here?",
+        "emotions": ["frazzled", "sad"],
+        "responses": ["Yes.", "No."],
+    }
+    with (folder / "s.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(single))
+        writer.writeheader()
+        writer.writerow({key: json.dumps(v) if isinstance(v, list) else v for key, v in single.items()})
+    done = run(
+        "build_audit", f"sources.positional_emotion={folder / 'p.jsonl'}",
+        f"sources.single_turn_emotions={folder / 's.csv'}", f"output={folder / 'out'}", "attempts=2", "enough=1",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder / "out", done
+
+
 class TestAWholeBuild:
-    """One offline build from a source with good and bad rows; everything that follows uses it."""
+    """One offline build from sources with good and bad rows; everything that follows uses it."""
 
     pytestmark = pytest.mark.weights
-
-    @pytest.fixture(scope="class")
-    def built(self, tmp_path_factory):
-        pytest.importorskip("espeakng_loader", reason="eSpeak NG is the optional extra `speech`")
-        folder = tmp_path_factory.mktemp("audit")
-        good = json.loads((OWN_SOURCES / "positional_emotion.jsonl").read_text().splitlines()[0])
-        rows = [
-            good,
-            good | {"id": "again", "goals": good["goals"][:1]},
-            good,
-            good | {"id": "mute", "turns": [*good["turns"][:-1], {"speaker": "user", "text": "..."}]},
-        ]
-        (folder / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "{broken\n")
-        single = {
-            "id": "s<b>",
-            "sentence": "Is it & here?",
-            "emotions": ["frazzled", "sad"],
-            "responses": ["Yes.", "No."],
-        }
-        with (folder / "s.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(single))
-            writer.writeheader()
-            writer.writerow({key: json.dumps(v) if isinstance(v, list) else v for key, v in single.items()})
-        done = run(
-            "build_audit", f"sources.positional_emotion={folder / 'p.jsonl'}",
-            f"sources.single_turn_emotions={folder / 's.csv'}", f"output={folder / 'out'}", "attempts=2", "enough=1",
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return folder / "out", done
 
     def test_the_audit_reads_it_and_what_was_bad_is_counted_with_its_reason(self, built):
         folder, done = built
