@@ -94,7 +94,7 @@ def test_a_broken_export_names_itself(tmp_path, text, said):
 def test_the_page_knows_no_emotion():
     made = items("positional_emotion")
     text = listening_page(made, "b", "t")
-    block = text[text.index('id="listening">') + len('id="listening">') :]
+    block = text[text.index('id="data-listening">') + len('id="data-listening">') :]
     data = json.loads(block[: block.index("</script>")])
     assert "emotion" not in json.dumps({**data, "benchmark": ""})
 
