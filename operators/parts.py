@@ -13,6 +13,7 @@ import io
 import re
 from datetime import UTC, datetime
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -76,8 +77,13 @@ def opened(data: bytes, name: str) -> pq.ParquetFile:
         raise Damaged(str(error)) from error
 
 
-def read(file: pq.ParquetFile, schema: pa.Schema, columns: list[str] | None = None) -> pa.Table:
-    """`columns` (default: all) of a part in `schema`; what an older version did not write is null.
+def read(
+    file: pq.ParquetFile,
+    schema: pa.Schema,
+    columns: list[str] | None = None,
+    groups: list[int] | None = None,
+) -> pa.Table:
+    """`columns` and row `groups` (default: all) of a part in `schema`; what an older version did not write is null.
 
     Raises Damaged, and OtherSchema for a part without a required column.
     """
@@ -87,7 +93,8 @@ def read(file: pq.ParquetFile, schema: pa.Schema, columns: list[str] | None = No
     if lacking:
         raise OtherSchema(f"it has no column {lacking[0]!r}; its columns are {sorted(have)}")
     try:
-        table = file.read(columns=[field.name for field in wanted if field.name in have])
+        groups = list(range(file.num_row_groups)) if groups is None else groups
+        table = file.read_row_groups(groups, columns=[field.name for field in wanted if field.name in have])
     except (pa.ArrowException, OSError, EOFError) as error:
         raise Damaged(str(error)) from error
     filled = [
@@ -97,3 +104,14 @@ def read(file: pq.ParquetFile, schema: pa.Schema, columns: list[str] | None = No
         return pa.table(filled, names=[field.name for field in wanted]).cast(pa.schema(wanted))
     except (pa.ArrowException, ValueError) as error:
         raise OtherSchema(str(error)) from error
+
+
+def read_rows(file: pq.ParquetFile, schema: pa.Schema, rows: np.ndarray) -> pa.Table:
+    """The rows at the ascending places `rows`; only the row groups that hold one are decoded."""
+    sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    ends = np.cumsum(sizes, dtype=np.int64)
+    home = np.searchsorted(ends, rows, side="right")
+    groups = np.unique(home)
+    read_before = np.cumsum([0, *(sizes[group] for group in groups)])[:-1]
+    place = rows - (ends - sizes)[home] + read_before[np.searchsorted(groups, home)]
+    return read(file, schema, groups=groups.tolist()).take(place)

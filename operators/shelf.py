@@ -108,7 +108,7 @@ class Shelf:
                 return parts.read(file, self.schema, columns)
             keys = parts.read(file, self.schema, ["key"])["key"]
             rows = np.flatnonzero(wanted.places(keys) >= 0)
-            return parts.read(file, self.schema).take(rows) if len(rows) else self.schema.empty_table()
+            return parts.read_rows(file, self.schema, rows) if len(rows) else self.schema.empty_table()
         except parts.Damaged as error:
             self._set_aside(path, str(error))
         except parts.OtherSchema as error:

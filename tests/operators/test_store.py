@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic.dataclasses import dataclass
 
+from operators import parts
 from operators.schema import STORED_RESPONSE, STORED_SCORE
 from operators.store import DamagedPart, Shelf, Store, StoreError
 
@@ -118,6 +119,18 @@ def test_a_reader_starts_anew_where_a_part_it_listed_was_merged_away(tmp_path, m
     listings = iter([stale, shelf.parts()])
     monkeypatch.setattr(Shelf, "parts", lambda _: next(listings))
     assert found(shelf, "a", "b") == {"a": 1.0, "b": 2.0}
+
+
+def test_rows_come_from_the_row_groups_that_hold_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(parts, "ROWS_PER_GROUP", 4)
+    shelf = Store(str(tmp_path)).scores("m1", Scorer())
+    shelf.append(scores(**{f"key{n:02}": float(n) for n in range(11)}))
+    read, groups = parts.read, []
+    monkeypatch.setattr(
+        parts, "read", lambda *a, **named: groups.append(named.get("groups")) or read(*a, **named)
+    )
+    assert found(shelf, "key00", "key03", "key09", "none") == {"key00": 0.0, "key03": 3.0, "key09": 9.0}
+    assert groups == [None, [0, 2]], "the keys of all groups, the rows of two"
 
 
 FULL = """

@@ -1,0 +1,112 @@
+"""Whatever ends a run, the next one finishes with the same table and every key once."""
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+
+from operators.inspection import findings
+from operators.store import Store, StoreError
+from pipelines.config import Cluster
+from pipelines.execution import session
+from tests.pipelines.cli import ROOT, TOY_PATH, TOYS, evaluated
+from tests.pipelines.test_aria_eval import question, recorded, results, said, tone, write_lines
+
+# Whole runs on Ray: more time than the fast part has.
+pytestmark = pytest.mark.weights
+
+ROWS = 40
+SMALL_BLOCKS = "cluster.m1.batch_size=10"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_session():
+    with session(Cluster(num_cpus=2)):
+        yield
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    for clip in range(4):
+        tone(folder / f"{clip}.wav", pitch=300 + clip)
+    write_lines(folder / "q.jsonl", [question(n, f"{n % 4}.wav") for n in range(ROWS)])
+    write_lines(folder / "r.jsonl", [said(n, "word " * n + f"number{n}") for n in range(ROWS)])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(inputs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert run(folder, inputs, SMALL_BLOCKS).returncode == 0
+    return folder
+
+
+def run(folder, inputs, *more):
+    return evaluated(folder, TOY_PATH, "scorers=toy", *recorded(inputs), *more)
+
+
+def kept(folder):
+    """{shelf: {key: what is stored under it}}, and that it is stored once and soundly."""
+    store = Store(str(folder / "store"))
+    assert [found for shelf in store.shelves() for found in findings(shelf) if found.grave] == []
+    shelves = {shelf.name: shelf.read().to_pylist() for shelf in store.shelves("scores", "responses")}
+    return {name: {row["key"]: row for row in rows} for name, rows in shelves.items()}
+
+
+FULL_DISK = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    ("end", "raised", "commits"),
+    [(FULL_DISK, StoreError, 1), (FULL_DISK, StoreError, 15), (KeyboardInterrupt(), KeyboardInterrupt, 15)],
+    ids=["disk full at once", "disk full half way", "killed between write and commit"],
+)
+def test_the_next_run_ends_with_the_same_table(
+    tmp_path, inputs, undisturbed, monkeypatch, end, raised, commits
+):
+    replace, left = os.replace, [commits]
+
+    def failing(source, target):
+        left[0] -= 1
+        if left[0] < 0 and "/store/" in str(target):
+            raise end
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(raised):
+        run(tmp_path, inputs, SMALL_BLOCKS)
+    monkeypatch.undo()
+    before = {name: set(rows) for name, rows in kept(tmp_path).items()}
+    assert not (tmp_path / "run" / "results.parquet").exists()
+    assert run(tmp_path, inputs, SMALL_BLOCKS).returncode == 0
+    assert results(tmp_path).equals(results(undisturbed)) and kept(tmp_path) == kept(undisturbed)
+    for name, keys in before.items():
+        assert keys <= set(kept(undisturbed)[name])
+
+
+def test_neither_blocks_nor_workers_change_keys_or_scores(tmp_path, inputs, undisturbed):
+    apart = [
+        f"cluster.m{n}={{pool: p{n % 2}, cpus: 0.1, actors: 2, batch_size: {3 + n}}}" for n in range(1, 7)
+    ]
+    assert run(tmp_path, inputs, *apart).returncode == 0
+    assert results(tmp_path).equals(results(undisturbed)) and kept(tmp_path) == kept(undisturbed)
+
+
+def test_two_runs_on_one_store_at_once_leave_it_sound(tmp_path, inputs, undisturbed):
+    def started(out):
+        where = [f"store.root={tmp_path / 'store'}", f"out={tmp_path / out / 'run'}", SMALL_BLOCKS]
+        command = [sys.executable, "-m", "pipelines.aria_eval", *TOYS, *recorded(inputs), *where]
+        environment = {**os.environ, "TOY_DELAY": "0.005"}
+        return subprocess.Popen(
+            command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+        )
+
+    for process in [started("one"), started("two")]:
+        _, told = process.communicate(timeout=400)
+        assert process.returncode == 0, told.decode()
+    assert results(tmp_path / "one").equals(results(undisturbed))
+    assert results(tmp_path / "two").equals(results(undisturbed))
+    assert kept(tmp_path) == kept(undisturbed)
