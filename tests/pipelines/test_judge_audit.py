@@ -14,7 +14,6 @@ from pipelines.config import CONF, Cluster, ConfigError
 from pipelines.execution import session
 from pipelines.judge_audit import audit
 from tests.audit_toys import crema_audit
-from tests.browser import opened
 from tests.pipelines.cli import TOY_PATH
 from tests.shared_data import shared
 
@@ -105,6 +104,7 @@ def test_a_judge_with_ears_is_reliable_on_recorded_speech_and_nothing_is_compute
 
 def test_skills_that_do_not_come_together_are_told_apart(crema):
     potemkin = run(crema, "cues=[none]", "model.combines=false", out="potemkin")
+    assert "Potemkin. It hears how the user sounds" in (potemkin.folder / "audit.html").read_text()
     found = masses(potemkin)
     assert found["110"] == found["111"] == 0.5  # it says R1, which is right for one branch of every item
     assert accuracy(potemkin, "staging")["accuracy"] == 1.0
@@ -198,39 +198,3 @@ def test_a_configuration_that_cannot_be_meant_is_refused(crema, override, told):
     with pytest.raises(ConfigError, match=told):
         run(crema, override, out="refused")
     assert not (crema / "refused").exists()
-
-
-HOSTILE = '</script><img src=x onerror="document.title=1">'
-
-
-def test_the_page_opens_offline_on_a_phone_and_shows_hostile_text_as_text(crema, tmp_path):
-    done = run(crema, "cues=[none]", "model.combines=false", "controls=[always_first]", out="page")
-    said = table(done, "verdicts")
-    for row in said:
-        row |= {"id": row.pop("item_id"), "model": HOSTILE}
-        row["response"] = json.dumps({"reasoning": HOSTILE, "pred": json.loads(row["response"])["pred"]})
-    path = tmp_path / "hostile.jsonl"
-    path.write_text("".join(json.dumps(r) + "\n" for r in said if r["control"] == "none"))
-    hostile = run(crema, "cues=[none]", f"model.path={path}", model="recorded", out="hostile")
-    assert hostile.code == 0, hostile.err
-    page_text = (hostile.folder / "audit.html").read_text()
-    assert "onerror=" not in page_text.replace("&quot;", '"').split("<body>")[1].split("<script type")[0]
-    assert (hostile.folder / "rates.csv").read_text().count("onerror") == 1
-    for width, scheme in ((390, "dark"), (1280, "light")):
-        with opened(width=width, color_scheme=scheme) as page:
-            page.goto((hostile.folder / "audit.html").as_uri())
-            page.wait_for_selector("html[data-ready=yes]", timeout=120_000)
-            assert page.title().startswith("Audit of </script><img")
-            assert "Potemkin. It hears how the user sounds" in page.inner_text("#findings")
-            assert page.locator("img").count() == 0 and HOSTILE in page.inner_text(
-                "#cases blockquote >> nth=0"
-            )
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            page.select_option("#pick-state", "110 Potemkin failure")
-            assert page.inner_text("#cases-count").startswith("20 cases")
-            bars = page.locator("#states figure")
-            assert bars.count() == 2 and "Potemkin failure 50.0%" in bars.first.locator(".bar").get_attribute(
-                "aria-label"
-            )
-            dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
-            assert (dark == "rgb(20, 23, 27)") == (scheme == "dark")
