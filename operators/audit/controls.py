@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from operators.audit.presentation import KEY, REPLIES, SILENCE, TEXT_ONLY
+from operators.audit.presentation import KEY, SILENCE, TEXT_ONLY
+from operators.audit.wording import REPLIES
 
 BLIND = (TEXT_ONLY, SILENCE)  # the judge itself, without the voice
 BLUFFS = ("always_first", "random")  # no judge at all

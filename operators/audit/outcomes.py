@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from operators.audit.presentation import CALL, PROBES, REPLIES
+from operators.audit.presentation import CALL, PROBES
+from operators.audit.wording import REPLIES
 from operators.verdicts import Verdict, read_label, read_matching, read_trajectory
 
 Row = dict[str, Any]

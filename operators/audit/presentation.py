@@ -19,21 +19,19 @@ every call is made a second time with the replies (or emotions) exchanged.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from operators.audit.wording import REPLIES, label, question
 from operators.benchmarks.emotions import USER, human_emotions
-from operators.prompts import Prompt
 from operators.schema import CLIPS, STRINGS
 
 PROBES = ("pointwise", "pairwise", "perception", "oracle", "staging")
 BY_BRANCH = ("pointwise", "perception", "oracle", "staging")
 HEARD = ("pointwise", "pairwise", "perception")
 CUES = ("none", "soft", "hard", "transition")
-REPLIES = ("R1", "R2")
 SILENCE = "silence"
 TEXT_ONLY = "text_only"
 
@@ -268,56 +266,6 @@ def _contexts(row: Mapping[str, Any]) -> list[tuple[str, int]]:
         return [("C", row["branch"])]
     first = int(row["contexts_swapped"])
     return [("CA", first), ("CB", 1 - first)]
-
-
-def label(part: Mapping[str, Any]) -> str:
-    """How a clip is announced: "C turn 3 (user)", "R1"."""
-    return part["place"] if part["place"] in REPLIES else f"{part['place']} ({part['speaker']})"
-
-
-def question(row: Mapping[str, Any], single: bool, parts: Sequence[Mapping[str, Any]]) -> str:
-    """The whole prompt of a call, with a line per clip or text. `single`: the context is one utterance."""
-    probe = row["probe"]
-    what = (
-        "one utterance of a user to a voice assistant"
-        if single
-        else ("a conversation between a user and a voice assistant, up to the assistant's last reply")
-    )
-    fields = {"given": what, "parts": _lines(parts), "cue": cue_text(probe, row["cue"])}
-    if probe == "perception":
-        labels = [f"E{number}" for number in range(1, len(row["names"]) + 1)]
-        fields["labels"] = ", ".join(f'"{name}"' for name in labels)
-        fields["emotions"] = ", ".join(f"{a} = {b}" for a, b in zip(labels, row["names"], strict=True))
-        if not single:
-            fields["form"] = json.dumps({f"C{turn}": "E..." for turn in row["turns"]})
-    return prompt_of(probe, single).fill(**fields)
-
-
-def prompt_of(probe: str, single: bool) -> Prompt:
-    """The prompt of a probe; perception has one for an utterance and one for a conversation."""
-    kind = f"_{'single' if single else 'dialogue'}" if probe == "perception" else ""
-    return Prompt(f"audit_{probe}{kind}")
-
-
-def cue_text(probe: str, cue: str) -> str:
-    """What a cue adds to a prompt, "" for none; the transition cue is worded for what the probe presents."""
-    if cue == "none":
-        return ""
-    kind = f"_{probe}" if cue == "transition" and probe in ("pairwise", "perception") else ""
-    return Prompt(f"audit_cue_{cue}{kind}").text
-
-
-def _lines(parts: Sequence[Mapping[str, Any]]) -> str:
-    clips = iter(range(1, len(parts) + 1))
-    lines = []
-    for part in parts:
-        if part["text"] is None:
-            lines.append(f"Clip {next(clips)}: {label(part)}")
-        else:
-            tone = f", {part['emotion']}" if part["emotion"] else ""
-            who = part["place"] if part["place"] in REPLIES else f"{part['place']} ({part['speaker']}{tone})"
-            lines.append(f"{who}: {json.dumps(' '.join(part['text'].split()), ensure_ascii=False)}")
-    return "\n".join(lines)
 
 
 def call_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:

@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from operators.audit.wording import REPLIES
 from operators.base import Batch
 from operators.lalms.cascade import Cascade, PromptTooLong
 from operators.lalms.decoding_rules import Limits
@@ -26,7 +27,6 @@ from operators.lalms.listening import Listener, Report, entity_name
 from operators.lalms.reports import UNHEARD
 from operators.prompts import Prompt
 
-REPLIES = ("R1", "R2")
 _PLAIN_SPEECH = frozenset({"speech", "narration", "conversation", "speech synthesizer"})
 
 

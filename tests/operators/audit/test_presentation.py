@@ -9,14 +9,13 @@ from operators.audit.presentation import (
     PROBES,
     Design,
     Heard,
-    cue_text,
     cues_of,
     drawn_order,
     n_clips,
     planned_calls,
     presented_call,
-    prompt_of,
 )
+from operators.audit.wording import cue_text, prompt_of
 from tests.audit_toys import items_of, positional, single
 
 SILENCE = Heard("/silence.flac", "hash of silence", 10.0)
