@@ -23,7 +23,7 @@ from operators.construction import writing
 from operators.construction.audits import assembly
 from operators.construction.audits.assembly import Built, Discarded
 from operators.construction.audits.datasheet import datasheet
-from operators.construction.audits.renderings import NEUTRAL, Studio
+from operators.construction.audits.renderings import NEUTRAL, Studio, cast, line_of
 from operators.construction.audits.scripts import Script
 from operators.construction.audits.sources import Writer, cells_of, needed, script_of
 from operators.construction.measurements import missing_packages
@@ -47,10 +47,14 @@ def main(config: DictConfig) -> None:
         )
     speech, scorer = build(settings.speech, "speech"), build(settings.scorer, "scorer")
     try:
-        writer = build(settings.writer, "writer").load() if settings.writer else None
+        asks = settings.writer and not settings.dry_run
+        writer = build(settings.writer, "writer").load() if asks else None
         scripts, discarded, n_rows = read_scripts(sources, settings, writer)
         emotions = {said.emotion for script in scripts for said in script.said} | {NEUTRAL}
         check_emotions(emotions, speech, scorer)
+        if settings.dry_run:
+            show_plan(scripts, discarded, speech.voices, settings)
+            return
         studio = Studio(
             speech.load(), scorer.load(), settings.attempts, settings.enough, settings.sample_rate
         )
@@ -153,6 +157,21 @@ def render_all(
         except RowError as error:
             discarded.append(Discarded(script.kind, script.id, "", str(error)))
     return items, discarded
+
+
+def show_plan(
+    scripts: Sequence[Script], discarded: Sequence[Discarded], voices: Sequence[str], settings: BuildAudit
+) -> None:
+    """What a build would do: items, different lines to render, rows that a writer would be asked about."""
+    lines = {line_of(said, cast(script, voices, settings.seed)) for script in scripts for said in script.said}
+    neutral = {(line.text, line.voice) for line in lines}
+    lacking = [row for row in discarded if settings.writer and row.reason.startswith("no_")]
+    most = settings.attempts * len(lines) + len(neutral)
+    print(f"{len(scripts)} items, {len(lines)} lines to render in at most {most} renderings")
+    if lacking:
+        print(f"{len(lacking)} more rows would be written by the language model first")
+    if bad := [row for row in discarded if row not in lacking]:
+        print("discarded:\n" + told(bad), file=sys.stderr)
 
 
 def told(discarded: Iterable[Discarded]) -> str:

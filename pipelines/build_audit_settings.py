@@ -44,6 +44,7 @@ class BuildAudit:
     enough: int = 3  # accepted attempts that end them
     response_emotion: str = "empathetic"  # how the final responses are spoken
     sample_rate: int | None = None  # Hz of the clips; null: the generator's
+    dry_run: bool = False  # say what would be written and rendered, and stop
 
 
 ConfigStore.instance().store(name="build_audit_schema", node=BuildAudit)

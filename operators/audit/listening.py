@@ -51,7 +51,10 @@ LISTENERS = pa.schema(
 
 @dataclass(frozen=True)
 class Rating:
-    """One answer: the response chosen (0, 1; None: cannot tell) for a branch of an item, and how it was presented."""
+    """One answer: the response chosen (0, 1; None: cannot tell) for a branch of an item, and how it was presented.
+
+    plays: clips that were started before the answer.
+    """
 
     listener: str
     item_id: str

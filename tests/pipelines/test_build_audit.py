@@ -102,6 +102,23 @@ def built(tmp_path_factory):
     return folder / "out", done
 
 
+@pytest.mark.weights
+def test_a_dry_run_says_what_would_be_rendered_and_leaves_nothing(tmp_path):
+    row = {"id": "x", "sentence": "It is late.", "emotions": ["angry", "sad"]}
+    (tmp_path / "s.jsonl").write_text(json.dumps(row))
+    arguments = [
+        f"sources.single_turn_emotions={tmp_path / 's.jsonl'}",
+        f"output={tmp_path / 'out'}",
+        "dry_run=true",
+    ]
+    done = run("build_audit", *arguments, "+writer=llm")
+    assert done.returncode == 0 and "1 more rows would be written by the language model" in done.stdout
+    done = run("build_audit", f"output={tmp_path / 'out'}", "dry_run=true", "kinds=[positional_emotion]")
+    # each of 3 items: 3 user turns, one of them in two manners, 2 assistant turns, 2 replies: 8 lines, 7 different texts
+    assert "3 items, 24 lines to render in at most 261 renderings" in done.stdout
+    assert not (tmp_path / "out").exists()
+
+
 class TestAWholeBuild:
     """One offline build from sources with good and bad rows; everything that follows uses it."""
 

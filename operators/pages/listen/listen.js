@@ -58,7 +58,6 @@ function listening(page, clips) {
   /** Plays clips one after the other; what plays is marked. */
   function play(group) {
     stop();
-    plays += 1;
     const next = (place) => {
       if (place >= group.length) return;
       group[place].currentTime = 0;
@@ -70,7 +69,7 @@ function listening(page, clips) {
 
   function player(clip, label, box) {
     const made = node("audio", { controls: true, preload: "auto", src: clips[clip], "aria-label": label });
-    made.addEventListener("play", () => box.classList.add("playing"));
+    made.addEventListener("play", () => { plays += 1; box.classList.add("playing"); });
     made.addEventListener("pause", () => box.classList.remove("playing"));
     players.push(made);
     box.append(made);
@@ -101,6 +100,7 @@ function listening(page, clips) {
     });
     $("replies").replaceChildren(...replies);
     $("replies").setAttribute("role", "radiogroup");
+    $("h-task").focus();
     $("back").disabled = at === 0;
     $("next").disabled = at === cases.length - 1;
     progress();
@@ -146,6 +146,7 @@ function listening(page, clips) {
 
   function pressed(event) {
     if ($("task").classList.contains("hidden") || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.key === " " && event.target.closest("button, audio")) return;
     const n = players.length;
     const actions = {
       " ": () => play(players.slice(0, n - 2)), a: () => play([players[n - 2]]), b: () => play([players[n - 1]]),
