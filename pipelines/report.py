@@ -110,6 +110,8 @@ def merged(runs: Sequence[Run], force: bool) -> pa.Table:
     tables = []
     for run in runs:
         table = read_results(run.folder)
+        if not table.num_rows:
+            raise TableError(f"{run.folder}: the run has no rows, so there is nothing to report")
         kept = []
         for place, row in enumerate(table.to_pylist()):
             key = (row["benchmark"], row["model"], row["item_id"], row["trial"])
@@ -122,7 +124,7 @@ def merged(runs: Sequence[Run], force: bool) -> pa.Table:
                 )
             if other[1] is row:
                 kept.append(place)
-        tables.append(table.take(kept))
+        tables.append(table.take(pa.array(kept, pa.int64())))
     return pa.concat_tables(tables)
 
 

@@ -128,7 +128,7 @@ def correlations(names: Sequence[str], matrix: np.ndarray) -> Spec:
         for j in range(len(names))
     ]
     for row in rows:
-        row["label"] = "–" if row["r"] is None else f"{row['r']:.2f}"
+        row["label"] = "–" if row["r"] is None else f"{row['r']:z.2f}"
     place = {"type": "nominal", "title": None, "sort": list(names)}
     shared = {"x": {**place, "field": "a", "axis": {"labelAngle": 0}}, "y": {**place, "field": "b"}}
     strength = {"field": "r", "type": "quantitative", "legend": None,

@@ -94,7 +94,8 @@ def _ranked(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _rank(column: list[Cell], lower_is_better: bool) -> None:
-    """Adds `rank` (from 1, ties share the better one) and `of`; None for no value, or one over too few rows to rank."""
+    """Adds `rank` (from 1, ties share the better one; None for no value, or one over too few rows to rank), `of`, and
+    `level` in [0, 1], the depth of its colour: None where all that are ranked are alike, since then none is better."""
     most = max((cell["n"] for cell in column if cell["value"] is not None), default=0)
     ranked = [
         cell for cell in column if cell["value"] is not None and cell["n"] >= LEAST_COVERAGE * max(most, 1)
@@ -105,6 +106,10 @@ def _rank(column: list[Cell], lower_is_better: bool) -> None:
             sum(sign * other["value"] < sign * cell["value"] for other in ranked) if cell in ranked else None
         )
         cell["rank"], cell["of"] = (None if better is None else better + 1), len(ranked)
+    alike = len({cell["value"] for cell in ranked}) < 2
+    for cell in column:
+        unranked = alike or cell["rank"] is None
+        cell["level"] = None if unranked else (cell["of"] - cell["rank"]) / (cell["of"] - 1)
 
 
 def _modes(entries: list[dict[str, Any]]) -> list[str | None]:

@@ -76,6 +76,7 @@ def test_raters_rate_by_keyboard_stop_resume_save_and_are_read(tmp_path, capsys)
             tab.fill("#rater", rater)
             tab.keyboard.press("Enter")
             assert tab.inner_text("#count") == told  # resumed
+            tab.locator("#chain audio[src]").wait_for(state="attached")
             tab.evaluate("document.querySelector('#chain audio').play()")
             with tab.expect_download() as saved:
                 tab.click("#save")

@@ -12,6 +12,7 @@ from hydra import compose, initialize_config_dir
 
 from operators.aggregate import finish_rows
 from operators.schema import result_schema
+from operators.tables import TableError
 from pipelines.config import CONF, ConfigError
 from pipelines.report import main
 from tests.browser import opened
@@ -52,6 +53,36 @@ def test_a_row_that_two_runs_share_is_kept_once_and_two_results_for_one_row_are_
     c = write_run(tmp_path / "c", results(models=("yardstick", "c"), text="another answer"))
     with pytest.raises(ConfigError, match="another name"):
         report(f"run=[{a},{c}]")
+
+
+def test_a_run_without_rows_is_no_report(tmp_path):
+    run = write_run(tmp_path / "run", result_schema().empty_table())
+    with pytest.raises(TableError, match="has no rows"):
+        report(f"run={run}")
+
+
+@pytest.mark.weights
+def test_runs_whose_rows_are_all_shared_and_a_lost_record_still_make_a_page(tmp_path):
+    a, b = (write_run(tmp_path / name, results()) for name in "ab")
+    report(f"run=[{a},{b}]")
+    (b / "run.json").unlink()
+    report(f"run={b}")
+    assert "fingerprints" in embedded_json((b / "report.html").read_text(), "overview")["runs"][0]
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("command", ["report", "annotate"])
+def test_the_help_shows_examples_and_fields(command):
+    done = subprocess.run(
+        [sys.executable, "-m", f"pipelines.{command}", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0
+    assert f"python -m pipelines.{command} run=" in done.stdout
+    assert "embed_mb: " in done.stdout
 
 
 def embedded_json(text, name):
@@ -128,14 +159,16 @@ def test_a_reader_filters_sorts_opens_and_plays(tmp_path):
         )
         assert best["item_id"] in tab.locator(".row").first.inner_text()
         tab.locator(".row").first.click()
-        assert best["item_id"] in tab.inner_text("#detail h3")
+        tab.locator("#detail h3", has_text=best["item_id"]).wait_for()
         assert f"item={best['item_id']}" in tab.evaluate("location.hash")
         tab.fill("#q", "reasoning of item-7")
         assert count(tab).startswith("0 of 24")
         tab.check("#deep")
         tab.locator("#count", has_text="1 of 24 responses").wait_for()
         tab.click("#clear")
-        tab.locator(".row").first.click()
+        tab.evaluate("location.hash = 'item=item-0&model=careful'")
+        tab.locator("#detail h3", has_text="item-0").wait_for()
+        tab.locator("#detail audio[src]").wait_for(state="attached")
         tab.evaluate("document.querySelector('#detail audio').play()")
         assert tab.evaluate("document.querySelector('#detail audio').duration") == pytest.approx(0.1)
         tab.evaluate("location.hash = 'item=item-9&model=careful'")
@@ -180,6 +213,7 @@ def test_hostile_responses_names_and_categories_stay_text(tmp_path):
         ready(tab, uri)
         for place in range(2):
             tab.locator(".row").nth(place).click()
+            tab.locator("#detail .response").wait_for()
             assert "<script>" in tab.inner_text("#detail .response")
         assert tab.evaluate("window.owned") is None
         assert tab.locator("img").count() == 0

@@ -10,8 +10,9 @@ function cellText(column, value) { return PERCENT.has(column) ? shown(value === 
 
 /** One cell: value, interval, colour by its rank in the column, best in bold. */
 function rankCell(column, cell) {
-  const td = node("td", { class: `n${cell.rank ? " rank" : ""}${cell.rank === 1 ? " best" : ""}` }, cellText(column, cell.value));
-  if (cell.rank) td.style.setProperty("--level", cell.of > 1 ? Math.round((8 * (cell.of - cell.rank)) / (cell.of - 1)) : 4);
+  const ranked = cell.level !== null;
+  const td = node("td", { class: `n${ranked ? " rank" : ""}${ranked && cell.rank === 1 ? " best" : ""}` }, cellText(column, cell.value));
+  if (ranked) td.style.setProperty("--level", Math.round(8 * cell.level));
   if (cell.low !== null) td.append(node("small", {}, `${cellText(column, cell.low)} to ${cellText(column, cell.high)}`));
   td.title = cell.rank ? `rank ${cell.rank} of ${cell.of}, n = ${cell.n}` : `not ranked, n = ${cell.n}`;
   return td;

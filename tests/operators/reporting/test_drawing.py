@@ -39,7 +39,7 @@ def test_percentiles_by_hand():
 
 
 def test_an_undefined_correlation_is_a_dash():
-    spec = charts.correlations(["a", "b"], np.array([[1.0, np.nan], [np.nan, 1.0]]))
+    spec = charts.correlations(["a", "b"], np.array([[1.0, np.nan], [np.nan, -0.001]]))
     labels = [row["label"] for row in spec["data"]["values"]]
-    assert labels == ["1.00", "–", "–", "1.00"]
+    assert labels == ["1.00", "–", "–", "0.00"]
     assert "–" in texts(draw(spec))

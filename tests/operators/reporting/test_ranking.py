@@ -45,6 +45,13 @@ def test_ranks_run_from_one_and_ties_share():
     }
     assert [found[name]["rank"] for name in "abc"] == [1, 1, 3]
     assert found["a"]["of"] == 3
+    assert [found[name]["level"] for name in "abc"] == [1.0, 1.0, 0.0]
+
+
+def test_a_column_of_equals_has_no_colour():
+    rows = [row(f"i{n}", model, n, "x") for n in range(2) for model in "ab"]
+    found = board(finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))["models"]
+    assert [entry["cells"]["accuracy"]["level"] for entry in found] == [None, None]
 
 
 def test_a_mean_over_few_rows_has_no_rank_and_no_mode():
