@@ -13,7 +13,8 @@ from operators.benchmarks.mugen import Mugen
 from pipelines.config import CONF
 from tests.pipelines.cli import ROOT
 
-COMMANDS = ("aria_eval", "mugen_eval", "build_mugen", "judge_audit", "stress", "rescore", "ablate")
+ALONE = ("build_mugen", "build_audit", "listen", "audit_validity")  # without Ray, so without a cluster
+COMMANDS = ("aria_eval", "mugen_eval", "judge_audit", "stress", "rescore", "ablate", *ALONE)
 
 
 def listed(command):
@@ -31,7 +32,7 @@ def used(command):
         name = None if isinstance(entry, str) else next(iter(entry))
         if name and not name.startswith("override "):
             groups += [name, *(f"{name}/{inner.name}" for inner in sorted((CONF / name).glob("*/")))]
-    return groups if command == "build_mugen" else [*groups, "cluster"]
+    return groups if command in ALONE else [*groups, "cluster"]
 
 
 def accepted(command, group):
@@ -39,7 +40,8 @@ def accepted(command, group):
     files = sorted((CONF / group).glob("*.yaml"))
     if group == "benchmark":
         kinds = {file: get_class(OmegaConf.load(file)._target_) for file in files}
-        wanted = {"mugen_eval": Mugen, "judge_audit": EmotionAudit}.get(command)
+        audits = dict.fromkeys(("judge_audit", "listen", "audit_validity"), EmotionAudit)
+        wanted = {"mugen_eval": Mugen, **audits}.get(command)
         files = [
             file
             for file, kind in kinds.items()
@@ -59,7 +61,7 @@ def test_calibration_has_a_help_and_fields_of_its_own():
     assert "labels" not in (CONF / "mugen_eval.yaml").read_text()
 
 
-@pytest.mark.parametrize("command", ["mugen_eval", "build_mugen"])
+@pytest.mark.parametrize("command", ["mugen_eval", "build_mugen", "build_audit"])
 def test_a_user_sees_the_list_and_the_fields(command):
     arguments = [sys.executable, "-m", f"pipelines.{command}", "--help"]
     shown = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120)
