@@ -1,8 +1,9 @@
 """What a judge fails at, in plain words, from the tables of an audit.
 
 The diagnosis follows the cascade of section 1: does it judge natively, does it recover the contrast, does it hear, does it
-know which reply fits. *Our reading*, since the paper describes profiles and sets no bar: "above chance" means that the lower
-end of the 95% Wilson interval is, and a judge is called reliable where the lower end of its reliable mass reaches RELIABLE.
+know which reply fits. *Our reading*, since the paper describes profiles and sets no bar: "above chance" means more right
+answers than guesses reach in 2.5% of cases, by the exact binomial tail, and a judge is called reliable where the lower end
+of the 95% Wilson interval of its reliable mass reaches RELIABLE.
 For perception that is asked of the turns at which the two voices differ: whole trajectories can be guessed from the words
 (users start content and end annoyed), but an answer that is the same for both voices is right there half of the time at most.
 
@@ -108,7 +109,14 @@ def _above_chance(row: Row) -> bool | None:
         return None
     if row["probe"] == "perception":
         return row["contrast_low"] > 0.5
-    return row["wilson_low"] > row["chance"]
+    return beats(row["n_correct"], row["n_scored"], row["chance"])
+
+
+def beats(k: int, n: int, chance: float) -> bool:
+    """Whether k of n is more than blind guesses would reach in 2.5% of cases (exact binomial tail; 4 of 4 is not)."""
+    from scipy.stats import binom
+
+    return bool(binom.sf(k - 1, n, chance) < 0.025)
 
 
 def _title(diagnosis: str) -> str:
@@ -189,7 +197,7 @@ def _against_chance(row: Row) -> str:
         return f"not to be told from one on {n} calls"
     if row["wilson_high"] < row["chance"]:
         return "worse than a guess; are the responses of the items on the right branches?"
-    needed = next((k for k in range(n + 1) if wilson_interval(k, n)[0] > row["chance"]), None)
+    needed = next((k for k in range(n + 1) if beats(k, n, row["chance"])), None)
     if needed is None:
         return f"no result on {n} calls could be told from one"
     return f"not to be told from one (on {n} calls that takes {_percent(needed / n)})"
