@@ -13,6 +13,8 @@ from operators.schema import METRICS
 
 # Seconds per row, for tests that stop a run half way.
 DELAY = float(os.environ.get("TOY_DELAY", "0"))
+# A file that gets a line per row and metric computed, for tests that count what is done twice.
+LOG = os.environ.get("TOY_LOG")
 STRICT = ConfigDict(extra="forbid")
 
 
@@ -38,6 +40,9 @@ class Words:
         def op(batch):
             texts = batch["reasoning"]
             time.sleep(DELAY * len(texts))
+            if LOG:
+                with open(LOG, "a") as log:
+                    log.write("".join(f"{metric} {text}\n" for text in texts))
             if "crash" in texts:
                 raise ValueError("crash")
             bad = [text == "unscorable" for text in texts]

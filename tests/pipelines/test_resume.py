@@ -9,18 +9,19 @@ import time
 import pyarrow.parquet as pq
 import pytest
 
+from operators.schema import METRICS
 from tests.pipelines.cli import ROOT, TOYS, aria_eval
 from tests.pipelines.test_aria_eval import question, record, recorded, results, said, tone, write_lines
 
 # Whole runs on Ray: more time than the fast part has.
 pytestmark = pytest.mark.weights
 
-ROWS = 240
+ROWS, BLOCK = 240, 10
 
 
 def arguments(folder, out):
     where = [f"store.root={folder / 'store'}", f"out={folder / out}"]
-    return [*TOYS, *recorded(folder), "cluster.m1.batch_size=10", *where]
+    return [*TOYS, *recorded(folder), f"cluster.m1.batch_size={BLOCK}", *where]
 
 
 def stored(folder):
@@ -29,7 +30,7 @@ def stored(folder):
     ]
 
 
-def test_after_a_kill_only_the_missing_rows_are_computed(tmp_path):
+def test_after_a_kill_only_the_missing_rows_are_computed(tmp_path, monkeypatch):
     for name in ("killed", "undisturbed"):
         folder = tmp_path / name
         folder.mkdir()
@@ -39,7 +40,7 @@ def test_after_a_kill_only_the_missing_rows_are_computed(tmp_path):
         write_lines(folder / "r.jsonl", [said(n, "word " * (n % 90) + f"number{n}") for n in range(ROWS)])
     folder = tmp_path / "killed"
     command = [sys.executable, "-m", "pipelines.aria_eval", *arguments(folder, "run")]
-    environment = {**os.environ, "TOY_DELAY": "0.02"}
+    environment = {**os.environ, "TOY_DELAY": "0.02", "TOY_LOG": str(folder / "first.log")}
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, start_new_session=True, stderr=subprocess.DEVNULL
     )
@@ -53,8 +54,14 @@ def test_after_a_kill_only_the_missing_rows_are_computed(tmp_path):
     assert ROWS // 4 <= kept < ROWS
     assert not (folder / "run" / "results.parquet").exists()
 
+    monkeypatch.setenv("TOY_LOG", str(folder / "second.log"))
     again = aria_eval(folder, *TOYS, *recorded(folder))
     assert again.returncode == 0, again.stderr
+    first, second = (set((folder / f"{n}.log").read_text().splitlines()) for n in ("first", "second"))
+    redone = {line for line in first & second if line.startswith(METRICS[5])}
+    assert len(redone) <= 2 * BLOCK, (
+        "one block in the actor's hands, and one that the driver had not yet stored"
+    )
     assert record(folder)["stages"]["m6"]["from_store"] == kept
     assert record(folder)["stages"]["m6"]["computed"] == ROWS - kept
     whole = tmp_path / "undisturbed"
