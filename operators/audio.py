@@ -15,7 +15,6 @@ import hashlib
 import io
 import re
 import stat
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from operators.base import Batch
 from operators.batching import Memo
 from operators.fingerprint import execution_field
 from operators.locators import shown
+from operators.remote import ADVICE, code_of, explain, failures, open_filesystem
 from operators.text import encodable
 
 FRAME_SECONDS = 0.025
@@ -123,18 +123,14 @@ def fetch(uri: str) -> bytes:
     except IsADirectoryError as error:
         raise AudioError("is_a_directory", f"{name} is a folder, not a file") from error
     except PermissionError as error:
-        raise AudioError("permission", f"{name} may not be read by this user") from error
+        why = f" ({explain(error)})" if code_of(error) else ""
+        raise AudioError("permission", f"{name} may not be read by this user{why}") from error
     except AudioError:
         raise
-    except _unreadable() as error:
+    except (*failures(), ValueError, ImportError) as error:
         # ValueError: an unknown protocol, a NUL in a path. ImportError: the protocol's package is missing.
-        raise AudioError("unreadable", f"{name} cannot be read ({type(error).__name__})") from error
-
-
-def _unreadable() -> tuple[type[Exception], ...]:
-    """What reading may raise for one file; aiohttp, behind http URIs, has errors of its own."""
-    aiohttp = sys.modules.get("aiohttp")
-    return (OSError, ValueError, ImportError, *([aiohttp.ClientError] if aiohttp else []))
+        why = explain(error) if code_of(error) in ADVICE else type(error).__name__
+        raise AudioError("unreadable", f"{name} cannot be read ({why})") from error
 
 
 def _fetch_local(path: str) -> bytes:
@@ -149,9 +145,7 @@ def _fetch_local(path: str) -> bytes:
 
 
 def _fetch_remote(uri: str, name: str) -> bytes:
-    import fsspec
-
-    files, path = fsspec.core.url_to_fs(uri)
+    files, path = open_filesystem(uri)
     if files.isdir(path):
         raise IsADirectoryError(name)
     size = files.size(path)

@@ -103,7 +103,7 @@ def _description(shelf: Shelf) -> Iterator[Finding]:
 def _part(shelf: Shelf, path: str, tables: list[pa.Table]) -> Iterator[Finding]:
     place = f"{shelf.name}/{path.rsplit('/', 1)[-1]}"
     try:
-        data = shelf.store.filesystem.cat_file(path)
+        data = shelf.store.read(place)
         table = parts.read(parts.opened(data, path.rsplit("/", 1)[-1]), shelf.schema)
     except FileNotFoundError:
         return  # merged away meanwhile
@@ -143,7 +143,7 @@ def _repeats(shelf: Shelf, rows: pa.Table) -> Iterator[Finding]:
 def _rows(shelf: Shelf, path: str) -> int | None:
     """Rows of a part by its footer; None where that cannot be read."""
     try:
-        with shelf.store.filesystem.open(path, "rb") as file:
+        with shelf.store.reaching(shelf.name), shelf.store.filesystem.open(path, "rb") as file:
             return pq.ParquetFile(file).metadata.num_rows
     except FileNotFoundError:
         return 0

@@ -19,6 +19,7 @@ from operators import parts
 from operators.base import Spec
 from operators.fingerprint import canonical, fingerprint
 from operators.key_index import KeyIndex, first_of_each
+from operators.remote import failures
 
 if TYPE_CHECKING:
     from operators.store import Store
@@ -85,7 +86,8 @@ class Shelf:
         """Remove files of this shelf; one that is gone already is no error."""
         for path in paths:
             try:
-                self.store.filesystem.rm_file(path)
+                with self.store.reaching(f"{self.name}/{_last(path)}"):
+                    self.store.filesystem.rm_file(path)
             except FileNotFoundError:
                 continue
 
@@ -95,7 +97,8 @@ class Shelf:
         at_once = 1 if isinstance(files, LocalFileSystem) else AT_ONCE
         for start in range(0, len(paths), at_once):
             some = list(paths[start : start + at_once])
-            found = files.cat(some) if len(some) > 1 else {some[0]: files.cat_file(some[0])}
+            with self.store.reaching(self.name):
+                found = files.cat(some) if len(some) > 1 else {some[0]: files.cat_file(some[0])}
             yield from ((path, found[path]) for path in some)
 
     def load(
@@ -149,7 +152,7 @@ class Shelf:
             told = f"set aside as {DAMAGED}{_last(path)}"
         except FileNotFoundError:
             told = "set aside by another run"
-        except OSError:
+        except failures():
             told = "left where it is: the store is read-only"
         warnings.warn(
             f"damaged part {path}: {why}; {told}, its rows count as missing", DamagedPart, stacklevel=2
@@ -159,7 +162,7 @@ class Shelf:
         if self._spec is None:
             raise ValueError(f"{self.name} was opened to be read")
         name = f"{self.name}/spec.json"
-        if not self.store.filesystem.exists(self.store.place(name)):
+        if self.spec() is None:
             body = {"fingerprint": fingerprint(self._spec), "spec": canonical(self._spec)}
             self.store.write(name, json.dumps(body, indent=1).encode())
 

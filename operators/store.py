@@ -15,13 +15,14 @@ import json
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 
-import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from operators.base import Spec
 from operators.fingerprint import fingerprint
-from operators.locators import shown
+from operators.locators import has_credentials, shown
+from operators.remote import code_of, explain, failures, open_filesystem
 from operators.schema import ASKED, STORED_RESPONSE, STORED_SCORE
 from operators.shelf import DamagedPart, Shelf
 
@@ -41,9 +42,14 @@ class Store:
     def __init__(self, root: str) -> None:
         if not root:
             raise StoreError("store.root is empty: name a folder or a URI such as s3://bucket/prefix")
+        if has_credentials(root):
+            raise StoreError(
+                f"store.root {shown(root)!r} comes with credentials, which would be seen by others: set them in the "
+                f"environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)"
+            )
         self.root = root.rstrip("/") or "/"
         try:
-            self.filesystem, path = fsspec.core.url_to_fs(self.root)
+            self.filesystem, path = open_filesystem(self.root)
         except (ImportError, ValueError) as error:
             raise StoreError(f"store.root {shown(root)!r} cannot be opened: {error}") from error
         self._path = path.rstrip("/")
@@ -86,9 +92,22 @@ class Store:
         # A listing that fsspec remembers would hide what other processes wrote since.
         self.filesystem.invalidate_cache(place)
         try:
-            return self.filesystem.ls(place, detail=True)
+            with self.reaching(name):
+                return self.filesystem.ls(place, detail=True)
         except (FileNotFoundError, NotADirectoryError):
             return []
+
+    @contextmanager
+    def reaching(self, name: str) -> Iterator[None]:
+        """Around whatever reads `name`: raises StoreError with what to do where that fails; a file or folder that is not
+        there stays a FileNotFoundError (NotADirectoryError), a bucket that is not there does not."""
+        try:
+            yield
+        except failures() as error:
+            absent = isinstance(error, FileNotFoundError | NotADirectoryError)
+            if absent and code_of(error) != "NoSuchBucket":
+                raise
+            raise StoreError(f"the store cannot read {shown(self.root)}/{name}: {explain(error)}") from error
 
     def place(self, name: str) -> str:
         """The path of `name` in the store's filesystem."""
@@ -96,13 +115,18 @@ class Store:
 
     def read(self, name: str) -> bytes:
         """The bytes of file `name`. Raises FileNotFoundError."""
-        return self.filesystem.cat_file(self.place(name))
+        with self.reaching(name):
+            return self.filesystem.cat_file(self.place(name))
 
     def read_json(self, name: str) -> dict | None:
         """What the JSON file `name` holds; None where there is none that can be read."""
         try:
-            found = json.loads(self.read(name))
-        except (FileNotFoundError, ValueError):
+            data = self.read(name)
+        except FileNotFoundError:
+            return None
+        try:
+            found = json.loads(data)
+        except ValueError:
             return None
         return found if isinstance(found, dict) else None
 
@@ -114,11 +138,11 @@ class Store:
                 _write_local(place, data)
             else:
                 self.filesystem.pipe_file(place, data)
-        except OSError as error:
-            why = error.strerror or str(error)
+        except failures() as error:
+            mend = "make room (or set store.root elsewhere)" if code_of(error) is None else "mend that"
             raise StoreError(
-                f"the store cannot write {shown(self.root)}/{name}: {why}. What was stored before is safe; make room "
-                f"(or set store.root elsewhere) and run the same command again"
+                f"the store cannot write {shown(self.root)}/{name}: {explain(error)}. What was stored before is safe; "
+                f"{mend} and run the same command again"
             ) from error
 
 

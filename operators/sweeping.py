@@ -47,7 +47,8 @@ def waste(store: Store, keep_nights: int | None, forget: Collection[str]) -> Ite
 def remove(store: Store, found: Waste) -> None:
     """Remove one piece of waste; one that is gone already is no error."""
     try:
-        store.filesystem.rm(store.place(found.name), recursive=True)
+        with store.reaching(found.name):
+            store.filesystem.rm(store.place(found.name), recursive=True)
     except FileNotFoundError:
         return
 

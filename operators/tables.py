@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from operators.locators import is_uri, shown
+from operators.remote import explain, failures, open_filesystem
 
 TEXT_FORMATS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -63,9 +64,8 @@ def read_bytes(path: str) -> bytes:
     try:
         if not is_uri(path):
             return Path(path).read_bytes()
-        import fsspec
-
-        with fsspec.open(path, "rb") as file:
+        files, place = open_filesystem(path)
+        with files.open(place, "rb") as file:
             return file.read()
     except FileNotFoundError:
         raise TableError(f"{shown(path)}: there is no such file{_near(path)}") from None
@@ -73,8 +73,8 @@ def read_bytes(path: str) -> bytes:
         raise TableError(f"{shown(path)} is a folder; give the path of a file in it") from None
     except ImportError as error:
         raise TableError(f"{shown(path)}: opening this kind of address needs a package: {error}") from None
-    except OSError as error:
-        raise TableError(f"{shown(path)} cannot be read: {error.strerror or type(error).__name__}") from error
+    except failures() as error:
+        raise TableError(f"{shown(path)} cannot be read: {explain(error)}") from error
 
 
 def read_rows(path: str, keep_broken: bool = False, trailing_commas: bool = False) -> list[Row]:

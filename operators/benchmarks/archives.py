@@ -14,11 +14,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-import fsspec
 from filelock import FileLock
 
 from operators.benchmarks.locations import folder_of
 from operators.locators import is_uri, shown
+from operators.remote import explain, failures, open_filesystem
 from operators.tables import TableError
 from operators.weights import cache_folder
 
@@ -60,11 +60,13 @@ def unpacked(archive: str) -> str:
 def _unpack(archive: str, home: Path) -> None:
     draft = Path(tempfile.mkdtemp(dir=home.parent))
     try:
-        with fsspec.open(archive, "rb") as file, tarfile.open(fileobj=file, mode="r|*") as tar:
+        files, path = open_filesystem(archive)
+        with files.open(path, "rb") as file, tarfile.open(fileobj=file, mode="r|*") as tar:
             tar.extractall(draft, filter="data")
         os.replace(draft, home)
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise TableError(f"{shown(archive)} cannot be unpacked ({error}); download it again") from error
+    except (tarfile.TarError, EOFError, *failures()) as error:
+        why = explain(error) if isinstance(error, failures()) else error
+        raise TableError(f"{shown(archive)} cannot be unpacked ({why}); download it again") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -72,10 +74,12 @@ def _unpack(archive: str, home: Path) -> None:
 def _stamp(archive: str) -> str:
     """What tells one state of an archive from another."""
     try:
-        files, path = fsspec.url_to_fs(archive)
+        files, path = open_filesystem(archive)
         about = files.info(path)
     except FileNotFoundError:
         raise TableError(f"{shown(archive)}: there is no such archive") from None
+    except failures() as error:
+        raise TableError(f"{shown(archive)} cannot be read: {explain(error)}") from error
     changed = next((about[key] for key in ("ETag", "etag", "mtime", "LastModified") if key in about), "")
     return f"{files.unstrip_protocol(path)} {about['size']} {changed}"
 
@@ -92,8 +96,11 @@ def _questions(folder: str, names: Sequence[str]) -> str:
 
 
 def _exists(path: str) -> bool:
-    files, inner = fsspec.url_to_fs(path)
-    return files.isfile(inner)
+    files, inner = open_filesystem(path)
+    try:
+        return files.isfile(inner)
+    except failures() as error:
+        raise TableError(f"{shown(path)} cannot be read: {explain(error)}") from error
 
 
 def _lies_unpacked(archive: str, folder: Path) -> bool:

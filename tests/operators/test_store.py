@@ -213,3 +213,10 @@ def test_every_flipped_bit_in_a_part_is_noticed(tmp_path):
             warnings.simplefilter("ignore", DamagedPart)
             read = found(shelf, *truth)
         assert read == {}, f"bit flipped in byte {place}"
+
+
+@pytest.mark.parametrize("root", ["s3://KEY:HIDDEN@bucket/store", "s3://bucket/store?X-Amz-Signature=HIDDEN"])
+def test_a_root_with_credentials_is_refused_without_repeating_them(root):
+    with pytest.raises(StoreError, match="set them in the environment") as told:
+        Store(root)
+    assert "HIDDEN" not in str(told.value)

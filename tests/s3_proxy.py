@@ -1,0 +1,100 @@
+"""A proxy in front of an S3 server that misbehaves on demand: errors with S3's codes, connections cut at either end."""
+
+import http.client
+import threading
+from collections import deque
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+STATUS = {
+    "SlowDown": 503,
+    "ServiceUnavailable": 503,
+    "InternalError": 500,
+    "ExpiredToken": 400,
+    "RequestTimeTooSkewed": 403,
+    "AccessDenied": 403,
+    "SignatureDoesNotMatch": 403,
+}
+SECRET = "SECRET-THAT-A-SERVER-REPEATS"
+
+
+class Proxy:
+    """`url` answers as the server at `port` does; before that it plays the `faults` that match, once each, in order.
+
+    A fault is (method, name): a code of STATUS, "empty 503" (no body), "cut" (no answer, after the server did its part)
+    or "cut body" (half of an answer).
+    """
+
+    def __init__(self, port):
+        self.faults, self.played, self._lock = deque(), [], threading.Lock()
+        self.requests = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler(port))
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+
+    def fail(self, method, *names):
+        self.faults.extend((method, name) for name in names)
+
+    def _next(self, method, path):
+        with self._lock:
+            self.requests.append((method, path))
+            if self.faults and self.faults[0][0] == method:
+                fault = self.faults.popleft()[1]
+                self.played.append(fault)
+                return fault
+        return None
+
+    def _handler(self, port):
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def answer(self):
+                sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                fault = proxy._next(self.command, self.path)
+                if fault in STATUS or fault == "empty 503":
+                    return self.refuse(fault)
+                upstream = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+                upstream.request(self.command, self.path, sent, dict(self.headers))
+                reply = upstream.getresponse()
+                body = reply.read()
+                upstream.close()
+                if fault == "cut":
+                    return self.hang_up()
+                self.give(reply.status, reply.getheaders(), body, whole=fault != "cut body")
+
+            do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = answer
+
+            def refuse(self, code):
+                message = f"<Message>{SECRET}</Message><AWSAccessKeyId>{SECRET}</AWSAccessKeyId>"
+                body = f'<?xml version="1.0"?><Error><Code>{code}</Code>{message}</Error>'.encode()
+                self.give(STATUS.get(code, 503), [], b"" if code not in STATUS else body)
+
+            def give(self, status, headers, body, whole=True):
+                self.send_response_only(status)
+                length = str(len(body))
+                for name, value in headers:
+                    if name.lower() == "content-length":
+                        length = value  # of a HEAD: without a body
+                    elif name.lower() not in ("transfer-encoding", "connection"):
+                        self.send_header(name, value)
+                self.send_header("Content-Length", length)
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(body if whole else body[: len(body) // 2])
+                if not whole:
+                    self.hang_up()
+
+            def hang_up(self):
+                self.wfile.flush()
+                self.close_connection = True
+
+        return Handler
