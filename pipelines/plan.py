@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from rich.console import Console
 from rich.padding import Padding
@@ -15,6 +16,7 @@ from operators.locators import shown
 from operators.schema import ITEM
 from operators.weights import WeightsError
 from pipelines.config import Cluster
+from pipelines.throughput import Rate, lasting, measured
 
 # Columns that a run adds between its stages.
 DERIVED = frozenset({"gold_answer", "trial", "model"})
@@ -30,9 +32,9 @@ def show(
     """Check that every stage finds its columns, then print stages, rows, resources, columns and fingerprints.
 
     Rows are what a run would look at; the store may already hold some of them. `available`: the columns of a row before
-    the first stage. Raises ColumnError.
+    the first stage. Times come from earlier runs in runs/ on a cluster of this name. Raises ColumnError.
     """
-    stages = list(stages)
+    stages, rates = list(stages), measured(Path("runs"), cluster.name)
     check_columns([stage for stage, _ in stages], {*available, *DERIVED})
     console.print(Text(f"cluster {cluster.name}{_hardware(cluster)}; store {shown(store)}", style="bold"))
     for stage, rows in stages:
@@ -42,7 +44,9 @@ def show(
         body.add_row("reads", Text(", ".join(stage.spec.reads)))
         body.add_row("writes", Text(", ".join(stage.spec.writes)))
         body.add_row("identity", Text(_fingerprint(stage)))
+        body.add_row("time", Text(_time(stage, rows, rates.get(_fingerprint(stage)))))
         console.print(Padding(body, (0, 0, 0, 10)))
+    console.print(Text(_total(stages, rates)), soft_wrap=True)
     console.print("dry run: nothing was started, loaded or written")
 
 
@@ -64,3 +68,24 @@ def _fingerprint(stage: Stage) -> str:
         return fingerprint(stage.spec)
     except WeightsError as error:
         return f"none yet: {error}"
+
+
+def _time(stage: Stage, rows: int, rate: Rate | None) -> str:
+    if rate is None:
+        return "no estimate: no earlier run on this cluster measured it"
+    took = lasting(rate.seconds(stage, rows))
+    return f"about {took}, from {rate.rows_per_second:.3g} rows/s of one actor in runs/{rate.run}"
+
+
+def _total(stages: list[tuple[Stage, int]], rates: dict[str, Rate]) -> str:
+    """All stages one after the other, the longest that a run could take: stages of one phase overlap where they share
+    nothing."""
+    known = [(stage, rows, rates.get(_fingerprint(stage))) for stage, rows in stages]
+    unknown = [stage.name for stage, _, rate in known if rate is None]
+    seconds = sum(rate.seconds(stage, rows) for stage, rows, rate in known if rate)
+    without = f"; without {', '.join(unknown)}, which no run measured" if unknown else ""
+    if len(unknown) == len(known):
+        return "estimated time: none, no earlier run on this cluster measured any of these stages"
+    return (
+        f"estimated time: {lasting(seconds)} if the store holds none of it, beside loading weights{without}"
+    )
