@@ -1,0 +1,159 @@
+"""What conditions do to a model's answers: Tables 6 and 7 of ARIA-Rubrics, and the mode that follows from it (Table 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from operators.modes import Mode
+from operators.statistics import paired_bootstrap, wilson_interval
+
+N_RESAMPLES = 10_000
+
+EFFECTS = pa.schema(
+    [
+        ("model", pa.string()),
+        ("benchmark", pa.string()),
+        ("condition", pa.string()),
+        ("title", pa.string()),
+        *((name, pa.int64()) for name in ("n_items", "n_failed", "n_answered", "n_no_answer", "n_correct")),
+        *((name, pa.float64()) for name in ("accuracy", "accuracy_low", "accuracy_high", "no_answer_rate")),
+        *((name, pa.float64()) for name in ("difference", "difference_low", "difference_high")),
+        ("n_compared", pa.int64()),
+        ("n_changed", pa.int64()),
+        *((name, pa.float64()) for name in ("change_rate", "change_low", "change_high")),
+    ]
+)
+
+
+class Behaviour(NamedTuple):
+    """How a model's answers behave under injected chains.
+
+    n: items with an answer of its own and one after the scaffolding chain; followed: how many then gave the choice that the
+    chain leads to; kept: how many gave their own answer again. accuracy_low: lower Wilson bound of the accuracy without any
+    injection; chance: accuracy of a guess.
+    """
+
+    n: int
+    followed: int
+    kept: int
+    accuracy_low: float
+    chance: float
+
+
+def mode_of_behaviour(behaviour: Behaviour) -> Mode | None:
+    """Table 4's mode from what fabricated reasoning does to the answer; None where nothing could be compared.
+
+    Section 4: Scaffolding models go along with a chain of right structure and fabricated content; Reasoning models resist
+    and re-ground their answer in the audio; for Decoration models the chain has no effect. *Our reading*, since the last
+    two both keep their answers: an answer that was kept is grounded where the model's own answers beat a guess.
+    """
+    if behaviour.n == 0:
+        return None
+    if behaviour.followed > behaviour.kept:
+        return "Scaffolding"
+    return "Reasoning" if behaviour.accuracy_low > behaviour.chance else "Decoration"
+
+
+def behaviour_of(
+    originals: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], wrong: Sequence[int | None]
+) -> Behaviour:
+    """From rows of the same items under `cot` and `scaffolding`, and the choices that the chains lead to.
+
+    Rows have item_id, choices, gold_index and answer_index.
+    """
+    pairs = [
+        (own["answer_index"], new["answer_index"], target)
+        for own, new, target in zip(originals, after, wrong, strict=True)
+        if target is not None and own["answer_index"] is not None and new["answer_index"] is not None
+    ]
+    judged = [row for row in originals if row["gold_index"] is not None]
+    right = sum(row["answer_index"] == row["gold_index"] for row in judged)
+    chance = sum(1 / len(row["choices"]) for row in judged) / len(judged) if judged else 0.0
+    return Behaviour(
+        n=len(pairs),
+        followed=sum(new == target for _, new, target in pairs),
+        kept=sum(own == new for own, new, _ in pairs),
+        accuracy_low=wilson_interval(right, len(judged))[0] if judged else 0.0,
+        chance=chance,
+    )
+
+
+def effects(
+    by_condition: Mapping[str, Sequence[Mapping[str, Any]]], titles: Mapping[str, str], baseline: str = "cot"
+) -> pa.Table:
+    """One row per condition (EFFECTS): accuracy, no-answer rate, difference to `baseline` and share of changed answers.
+
+    by_condition: for every condition rows of the same items in the same order, with item_id, gold_index, answer_index,
+    and `row_error` where there is no response. Accuracy counts items whose gold choice is known, failures as not right;
+    the no-answer rate is over responses; a change is counted where both conditions gave an answer. Differences are paired
+    over items (bootstrap), shares have Wilson intervals.
+    """
+    first = by_condition[baseline]
+    return pa.Table.from_pylist(
+        [
+            {"condition": name, "title": titles[name], **_effect(rows, first, name == baseline)}
+            for name, rows in by_condition.items()
+        ],
+        schema=EFFECTS,
+    )
+
+
+def _effect(
+    rows: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]], same: bool
+) -> dict[str, Any]:
+    judged = [row for row in rows if row["gold_index"] is not None]
+    responded = [row for row in judged if row["row_error"] is None]
+    answered = [row for row in responded if row["answer_index"] is not None]
+    correct = sum(_right(row) for row in judged)
+    about = {name: rows[0][name] for name in ("model", "benchmark")} if rows else {}
+    low, high = wilson_interval(correct, len(judged)) if judged else (None, None)
+    counts = {
+        "n_items": len(judged),
+        "n_failed": len(judged) - len(responded),
+        "n_answered": len(answered),
+        "n_no_answer": len(responded) - len(answered),
+        "n_correct": correct,
+        "accuracy": correct / len(judged) if judged else None,
+        "accuracy_low": low,
+        "accuracy_high": high,
+        "no_answer_rate": 1 - len(answered) / len(responded) if responded else None,
+    }
+    return about | counts | ({} if same else _difference(rows, first) | _changes(rows, first))
+
+
+def _right(row: Mapping[str, Any]) -> bool:
+    return (
+        row["row_error"] is None
+        and row["answer_index"] is not None
+        and row["answer_index"] == row["gold_index"]
+    )
+
+
+def _difference(rows: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    pairs = [
+        (_right(new), _right(old))
+        for new, old in zip(rows, first, strict=True)
+        if new["gold_index"] is not None
+    ]
+    if len(pairs) < 2:
+        return {}
+    new, old = zip(*pairs, strict=True)
+    paired = paired_bootstrap(new, old, n_resamples=N_RESAMPLES)
+    return {"difference": paired.difference, "difference_low": paired.low, "difference_high": paired.high}
+
+
+def _changes(rows: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    both = [
+        (new["answer_index"], old["answer_index"])
+        for new, old in zip(rows, first, strict=True)
+        if new["answer_index"] is not None and old["answer_index"] is not None
+    ]
+    changed = sum(new != old for new, old in both)
+    if not both:
+        return {"n_compared": 0, "n_changed": 0}
+    low, high = wilson_interval(changed, len(both))
+    rates = {"change_rate": changed / len(both), "change_low": low, "change_high": high}
+    return {"n_compared": len(both), "n_changed": changed, **rates}

@@ -1,0 +1,142 @@
+"""Does the answer follow from the chain? The same questions under other prompts, hints and injected chains (Tables 4, 6, 7).
+
+python -m pipelines.perturb model=qwen2_5_omni benchmark=mmar benchmark.path=MMAR
+python -m pipelines.perturb --help                  every group and field
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+from rich.console import Console
+
+from operators.base import Stage
+from operators.benchmarks.identity import notes_of
+from operators.extraction import Extract
+from operators.frames import with_columns
+from operators.lalms.asking import Lalm
+from operators.mode_table import modes_side_by_side
+from operators.perturbation_effects import behaviour_of, effects
+from operators.perturbation_report import show, to_markdown
+from operators.perturbations import CONDITIONS, rewritten, wrong_choices
+from operators.prompts import Prompt
+from operators.store import Store
+from operators.weights import require
+from pipelines import plan
+from pipelines.config import ConfigError, build, entry, plain
+from pipelines.execution import resources, session
+from pipelines.perturb_settings import Perturb, asked_conditions, tells_a_mode
+from pipelines.phases import Journal, extract, generate, probe_audio
+from pipelines.preflight import check_counts, check_ready, check_seconds, needs_of
+from pipelines.record import free_folder, write_record
+from pipelines.responses import join_items, load_questions
+
+NOTHING_TO_INJECT = "nothing_to_inject: no other perception or wrong choice can be drawn for this item"
+
+
+def main(config: DictConfig) -> None:
+    """What Hydra calls: only it knows the names of the chosen options."""
+    chosen = HydraConfig.get().runtime.choices
+    evaluate(config, chosen["model"], f"perturb-{chosen['benchmark']}-{chosen['model']}")
+
+
+def evaluate(config: DictConfig, name: str, title: str) -> None:
+    """One run of `config`; the model goes by `name`. SystemExit where too much failed."""
+    settings: Perturb = plain(config)
+    conditions = asked_conditions(settings)
+    benchmark, model = build(settings.benchmark, "benchmark"), build(settings.model, "model")
+    if not isinstance(model, Lalm):
+        raise ConfigError(f"model {name}: only a model that is given a prompt can be given another one; choose one that is")
+    profiles = [summary_of(folder) for folder in settings.beside]
+    items = load_questions(benchmark)
+    check_counts(model, needs_of(items), "choose another model")
+    if settings.dry_run:
+        chain = [(Stage("generate", model, resources(settings.cluster.generate)), items.num_rows * len(conditions))]
+        chain.append((Stage("extract", Extract(), resources(settings.cluster.extract)), chain[0][1]))
+        plan.show(chain, settings.cluster, settings.store.root, Console())
+        return
+
+    for note in notes_of(items):
+        print(f"note: {note}", file=sys.stderr)
+    require(model)
+    check_ready(model)
+    store, journal = Store(settings.store.root), Journal()
+    with session(settings.cluster):
+        clips = probe_audio(items, settings.cluster, journal)
+        check_seconds(model, clips)
+        rows = answered(clips, conditions, name, model, settings, store, journal)
+
+    by_condition = {condition: table.to_pylist() for condition, table in rows.items()}
+    table = effects(by_condition, {condition: CONDITIONS[condition].title for condition in conditions})
+    behaviours = {}
+    if tells_a_mode(conditions):
+        wrong = wrong_choices(items.to_pylist(), by_condition["cot"], settings.seed)
+        behaviours[name] = behaviour_of(by_condition["cot"], by_condition["scaffolding"], wrong)
+    modes = modes_side_by_side(behaviours, profiles)
+    folder = Path(settings.out) if settings.out else free_folder(title)
+    write(folder, rows, table, modes)
+    specs = {condition: under(model, condition) for condition in conditions}
+    write_record(folder, config, {"extract": Extract(), **specs}, journal, {"conditions": conditions})
+    show(table, modes)
+    print(f"tables in {folder}")
+    if failing := journal.failing(settings.max_failure_rate):
+        sys.exit(f"error: {'; '.join(failing)} (max_failure_rate={settings.max_failure_rate:g}); see responses.parquet")
+
+
+def under(model: Lalm, condition: str) -> Lalm:
+    """`model` with the prompt of `condition`: another model as far as its responses are concerned."""
+    return dataclasses.replace(model, prompt=Prompt(CONDITIONS[condition].prompt))
+
+
+def answered(
+    clips: pa.Table, conditions: list[str], name: str, model: Lalm, settings: Perturb, store: Store, journal: Journal
+) -> dict[str, pa.Table]:
+    """Per condition the items with what the model said and the answer that was read, in the order of the items."""
+    items, done = clips.to_pylist(), {}
+    for condition in conditions:
+        originals = done["cot"].to_pylist() if done else []
+        asked = rewritten(condition, items, originals or items, settings.seed)
+        error = [
+            item["item_error"] or (None if question else NOTHING_TO_INJECT)
+            for item, question in zip(items, asked, strict=True)
+        ]
+        rows = with_columns(
+            clips,
+            {
+                "question": pa.array([question or "" for question in asked], pa.string()),
+                "item_error": pa.array(error, pa.string()),
+                "trial": pa.array([0] * clips.num_rows, pa.int64()),
+            },
+        )
+        said = generate(rows, name, under(model, condition), store, settings.cluster, journal)
+        done[condition] = extract(join_items(clips, said), settings.cluster, journal)
+    return done
+
+
+def summary_of(folder: str) -> pa.Table:
+    """The summary of a finished run. Raises ConfigError where the folder has none."""
+    path = Path(folder) / "summary.parquet"
+    if not path.is_file():
+        raise ConfigError(f"config key beside: {folder} is not the folder of a finished aria_eval run (no summary.parquet)")
+    return pq.read_table(path)
+
+
+def write(folder: Path, rows: dict[str, pa.Table], table: pa.Table, modes: pa.Table) -> None:
+    """responses.parquet (one row per item and condition), perturbation.parquet and modes.parquet, perturbation.md."""
+    folder.mkdir(parents=True, exist_ok=True)
+    named = [with_columns(part, {"condition": pa.array([name] * len(part), pa.string())}) for name, part in rows.items()]
+    pq.write_table(pa.concat_tables(named), folder / "responses.parquet", compression="zstd")
+    pq.write_table(table, folder / "perturbation.parquet")
+    pq.write_table(modes, folder / "modes.parquet")
+    (folder / "perturbation.md").write_text(to_markdown(table, modes), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    entry("perturb", main, lists=("conditions",))

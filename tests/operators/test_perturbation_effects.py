@@ -1,0 +1,82 @@
+"""Accuracy, no-answer rate and changed answers by hand; the mode that follows from a fabricated chain."""
+
+import pytest
+
+from operators.perturbation_effects import Behaviour, behaviour_of, effects, mode_of_behaviour
+from operators.statistics import wilson_interval
+
+TITLES = {"cot": "Original CoT", "answer_swap": "AnsSwap"}
+
+
+def rows(*answers, gold=0, error=()):
+    return [
+        {
+            "item_id": f"q{n}",
+            "model": "m",
+            "benchmark": "b",
+            "choices": ["x", "y", "z", "w"],
+            "gold_index": gold,
+            "answer_index": answer,
+            "row_error": "response_error: x" if n in error else None,
+        }
+        for n, answer in enumerate(answers)
+    ]
+
+
+def test_effects_by_hand():
+    table = effects(
+        {"cot": rows(0, 0, 1, None, 0), "answer_swap": rows(1, 0, 2, 0, None, error=[4])}, TITLES
+    ).to_pylist()
+    cot, swap = table
+    assert cot["accuracy"] == 3 / 5 and cot["no_answer_rate"] == pytest.approx(1 / 5)
+    assert (cot["accuracy_low"], cot["accuracy_high"]) == wilson_interval(3, 5)
+    assert cot["difference"] is None and cot["change_rate"] is None
+    # Right: items 1 and 3 of 5; item 4 has no response: it is not right, and not a response without an answer.
+    assert (swap["n_correct"], swap["n_failed"], swap["n_answered"], swap["n_no_answer"]) == (2, 1, 4, 0)
+    assert swap["accuracy"] == 2 / 5 and swap["no_answer_rate"] == 0
+    # Paired: (0,1) -> 0, item 0 lost, item 3 won, item 4 lost: (2 - 3) / 5.
+    assert swap["difference"] == pytest.approx(-1 / 5)
+    # Answers on both sides: items 0, 1, 2; changed: 0 and 2.
+    assert (swap["n_compared"], swap["n_changed"]) == (3, 2)
+    assert swap["change_rate"] == pytest.approx(2 / 3)
+
+
+def test_an_item_without_a_gold_choice_is_not_counted():
+    (cot,) = effects({"cot": rows(0, 0, gold=None)}, TITLES).to_pylist()
+    assert cot["n_items"] == 0 and cot["accuracy"] is None and cot["no_answer_rate"] is None
+
+
+def test_nothing_answered_is_counted_and_gives_no_rate():
+    _, swap = effects({"cot": rows(0, 0), "answer_swap": rows(None, None)}, TITLES).to_pylist()
+    assert swap["accuracy"] == 0 and swap["no_answer_rate"] == 1
+    assert swap["n_compared"] == 0 and swap["change_rate"] is None
+
+
+@pytest.mark.parametrize(
+    ("after", "mode"),
+    [
+        ([1] * 10, "Scaffolding"),  # goes where the fabricated chain leads
+        ([0] * 10, "Reasoning"),  # stays with its right answers
+        ([1] * 5 + [0] * 5, "Reasoning"),  # as often kept as followed is not going along
+        ([1] * 6 + [0] * 4, "Scaffolding"),
+    ],
+)
+def test_modes_of_a_model_that_is_right_by_itself(after, mode):
+    behaviour = behaviour_of(rows(*[0] * 10), rows(*after), [1] * 10)
+    assert behaviour.n == 10 and behaviour.chance == 0.25
+    assert behaviour.accuracy_low == wilson_interval(10, 10)[0]
+    assert mode_of_behaviour(behaviour) == mode
+
+
+def test_keeping_answers_that_are_no_better_than_a_guess_is_decoration():
+    own = rows(*[0, 1, 2, 3] * 3)
+    behaviour = behaviour_of(own, own, [(row["answer_index"] + 1) % 4 for row in own])
+    assert (behaviour.n, behaviour.followed, behaviour.kept) == (12, 0, 12)
+    # 3 of 12 right: the lower Wilson bound lies below the chance of 1/4.
+    assert behaviour.accuracy_low < behaviour.chance == 0.25
+    assert mode_of_behaviour(behaviour) == "Decoration"
+
+
+def test_what_cannot_be_compared_has_no_mode():
+    assert behaviour_of(rows(None, 0), rows(0, 0), [1, None]).n == 0
+    assert mode_of_behaviour(Behaviour(0, 0, 0, 0.9, 0.25)) is None
