@@ -1,0 +1,89 @@
+"""An LLM rates the quality of a chain of thought: what ARIA is compared with (ARIA-Rubrics, Table 2 and appendix B.3).
+
+*Our reading*: the paper gives its judges (DeepSeek, Gemini) but not their prompt; its scores lie in [0, 1]. Ours is text, so
+the judge is told the right answer in place of the audio. A judge that fails gives no score, never a 0.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from operators.base import Batch
+from operators.chat_api import Reply
+from operators.lalms.asking import lettered
+from operators.prompts import Prompt
+
+FIELDS = frozenset({"question", "choices", "gold_answer", "response"})
+_SCORE = re.compile(r"^[\s*_`]*score[\s*_`]*[:=][\s*_`]*(?P<number>[01](?:[.,]\d+)?|[.,]\d+)[\s*_`]*(?:/\s*1(?:\.0)?)?[\s.*_`]*$", re.I | re.M)
+_LONGEST_REPLY = 2000
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class ChainJudge:
+    """A judge behind a chat API, at temperature 0.
+
+    chat: what answers, an `operators.chat_api.ChatEndpoint` or anything with the same `connect()`. prompt: may have the
+    fields question, choices, gold_answer and response.
+
+    Writes `judge_score` in [0, 1] (NaN with a reason), `judge_score_reason` (judge_unparsed, or the fault of the request)
+    and `judge_score_details` (JSON: the judge's words, and its usage).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("question", "choices", "gold_answer", "response")
+    writes: ClassVar[tuple[str, ...]] = ("judge_score", "judge_score_reason", "judge_score_details")
+    version: ClassVar[int] = 1
+
+    chat: Any
+    prompt: Prompt = Prompt("chain_judge")
+
+    def __post_init__(self) -> None:
+        if unknown := self.prompt.fields - FIELDS:
+            raise ValueError(f"prompt has the field {sorted(unknown)[0]!r}; a judge's may have {sorted(FIELDS)}")
+
+    def check(self) -> None:
+        """Raise ChatUnavailable for what is certain to fail: no key, no client package."""
+        self.chat.check()
+
+    def build(self) -> Callable[[Batch], Batch]:
+        """Connect. Raises ChatUnavailable."""
+        client = self.chat.connect()
+
+        def rate(batch: Batch) -> Batch:
+            bodies = [self._body(batch, row) for row in range(len(batch["response"]))]
+            return _columns(client.ask(bodies))
+
+        return rate
+
+    def _body(self, batch: Batch, row: int) -> dict[str, Any]:
+        values = {name: str(batch[name][row] or "") for name in FIELDS - {"choices"}}
+        values["choices"] = lettered(list(batch["choices"][row]))
+        text = self.prompt.fill(**{name: values[name] for name in self.prompt.fields})
+        return {"messages": [{"role": "user", "content": text}], "temperature": 0}
+
+
+def parse_score(reply: str) -> float | None:
+    """The number in [0, 1] on the last "Score:" line; None where there is none."""
+    found = list(_SCORE.finditer(reply))
+    number = float(found[-1]["number"].replace(",", ".")) if found else None
+    return number if number is not None and 0 <= number <= 1 else None
+
+
+def _columns(replies: Sequence[Reply]) -> Batch:
+    scores = [None if reply.reason else parse_score(reply.text or "") for reply in replies]
+    reasons = [
+        reply.reason or ("judge_unparsed: no line 'Score: <0 to 1>'" if score is None else None)
+        for reply, score in zip(replies, scores, strict=True)
+    ]
+    details = [json.dumps({"reply": (reply.text or "")[:_LONGEST_REPLY], **reply.usage}) for reply in replies]
+    return {
+        "judge_score": np.array([np.nan if score is None else score for score in scores], dtype=float),
+        "judge_score_reason": np.array(reasons, dtype=object),
+        "judge_score_details": np.array(details, dtype=object),
+    }

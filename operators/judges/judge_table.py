@@ -1,0 +1,126 @@
+"""How LLM judges rate the models of a run, beside accuracy and ARIA: Table 2 of ARIA-Rubrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from operators.leaderboard import ABSENT, MIN_WIDTH, markdown_cell, printable
+
+# One rating of one response.
+RATINGS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "benchmark", "item_id")),
+        ("trial", pa.int64()),
+        ("judge", pa.string()),
+        ("score", pa.float64()),
+        ("reason", pa.string()),
+        ("details", pa.string()),
+    ]
+)
+# What a judge makes of a model. `score_if_failed_0` counts the ratings that failed as 0: the worst that they could be.
+JUDGED = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "benchmark", "judge")),
+        *((name, pa.float64()) for name in ("accuracy", "aria")),
+        ("aria_rank", pa.int64()),
+        ("score", pa.float64()),
+        ("score_if_failed_0", pa.float64()),
+        ("n_scored", pa.int64()),
+        ("n_failed", pa.int64()),
+    ]
+)
+
+
+def judged(ratings: pa.Table, summary: pa.Table) -> pa.Table:
+    """One row per model, benchmark and judge (JUDGED), best ARIA first; a model's score is the mean over its rated rows.
+
+    ratings: RATINGS. summary: of `aggregate.summarise`. A model without ARIA has no rank.
+    """
+    overall = {
+        (row["model"], row["benchmark"]): row for row in summary.to_pylist() if row["group_kind"] == "overall"
+    }
+    ranks = _ranks(overall)
+    scores: dict[tuple, list[float | None]] = {}
+    for row in ratings.to_pylist():
+        scores.setdefault((row["model"], row["benchmark"], row["judge"]), []).append(row["score"])
+    rows = [_row(key, values, overall[key[:2]], ranks.get(key[:2])) for key, values in scores.items()]
+    rows.sort(key=lambda row: (row["benchmark"], row["aria_rank"] or len(rows), row["model"], row["judge"]))
+    return pa.Table.from_pylist(rows, schema=JUDGED)
+
+
+def _row(key: tuple, values: Sequence[float | None], told: Mapping[str, Any], rank: int | None) -> dict[str, Any]:
+    scored = [value for value in values if value is not None]
+    return {
+        **dict(zip(("model", "benchmark", "judge"), key, strict=True)),
+        "accuracy": told["accuracy"],
+        "aria": told["aria_mean"],
+        "aria_rank": rank,
+        "score": sum(scored) / len(scored) if scored else None,
+        "score_if_failed_0": sum(scored) / len(values),
+        "n_scored": len(scored),
+        "n_failed": len(values) - len(scored),
+    }
+
+
+def _ranks(overall: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[tuple[str, str], int]:
+    ranks: dict[tuple[str, str], int] = {}
+    for benchmark in {benchmark for _, benchmark in overall}:
+        rated = [key for key, row in overall.items() if key[1] == benchmark and row["aria_mean"] is not None]
+        rated.sort(key=lambda key: -overall[key]["aria_mean"])
+        ranks |= {key: place for place, key in enumerate(rated, 1)}
+    return ranks
+
+
+def cells(table: pa.Table) -> tuple[list[str], list[list[str]]]:
+    """Heads and lines of the table to read: a line per model and benchmark, a column per judge."""
+    rows = table.to_pylist()
+    judges = list(dict.fromkeys(row["judge"] for row in rows))
+    found = {(row["model"], row["benchmark"], row["judge"]): row for row in rows}
+    lines = []
+    for model, benchmark in dict.fromkeys((row["model"], row["benchmark"]) for row in rows):
+        mine = [found.get((model, benchmark, judge)) for judge in judges]
+        first = next(row for row in mine if row)
+        rated = [_score(row) for row in mine]
+        lines.append([model, benchmark, _number(first["accuracy"]), *rated, _number(first["aria"]), str(first["aria_rank"] or ABSENT)])
+    return ["Model", "Benchmark", "Acc", *judges, "ARIA", "ARIA rank"], lines
+
+
+def _score(row: Mapping[str, Any] | None) -> str:
+    if row is None or row["score"] is None:
+        return ABSENT if row is None else f"{ABSENT} ({row['n_failed']} failed)"
+    if not row["n_failed"]:
+        return _number(row["score"])
+    return f"{_number(row['score'])} ({row['n_failed']} failed, {_number(row['score_if_failed_0'])} at worst)"
+
+
+def _number(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:.3f}"
+
+
+def show(table: pa.Table) -> None:
+    """Print the table of Table 2's shape."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, MIN_WIDTH)
+    heads, lines = cells(table)
+    shown = Table(box=box.SIMPLE_HEAD, title="LLM judges", title_justify="left")
+    for head in heads:
+        shown.add_column(Text(printable(head)), justify="left" if head in ("Model", "Benchmark") else "right")
+    for line in lines:
+        shown.add_row(*(Text(printable(cell)) for cell in line))
+    console.print(shown)
+
+
+def to_markdown(table: pa.Table) -> str:
+    """The same as GitHub-flavoured Markdown."""
+    heads, lines = cells(table)
+    rows = [[markdown_cell(cell) for cell in line] for line in (heads, *lines)]
+    rows.insert(1, ["---", "---", *["---:"] * (len(heads) - 2)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
