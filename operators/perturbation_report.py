@@ -64,7 +64,9 @@ def mode_cells(modes: pa.Table) -> list[list[str]]:
             row["mode_from_profile"] or ABSENT,
             ABSENT if row["aria"] is None else f"{row['aria']:.3f}",
             row["mode_from_behaviour"] or ABSENT,
-            ABSENT if row["n_compared"] is None else f"{row['n_followed']}/{row['n_kept']}/{row['n_compared']}",
+            ABSENT
+            if row["n_compared"] is None
+            else f"{row['n_followed']}/{row['n_kept']}/{row['n_compared']}",
         ]
         for row in modes.to_pylist()
     ]

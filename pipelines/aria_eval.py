@@ -30,6 +30,7 @@ from operators.weights import require
 from pipelines import plan
 from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
+from pipelines.judging import compare_judges, rate
 from pipelines.phases import Journal, extract, score
 from pipelines.preflight import check_counts, check_ready, needs_of
 from pipelines.record import free_folder, write_predictions, write_record, write_tables
@@ -55,6 +56,7 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     scorers = {
         metric: build(getattr(settings.scorers, metric), f"scorers.{metric}") for metric in METRIC_STAGES
     }
+    judges = {judge: build(node, f"judges.{judge}") for judge, node in settings.judges.items()}
     items = load_questions(benchmark)
     recorded = read_recorded(settings, benchmark, model, items, name)
     check_counts(model, needs_of(items), "choose another model, or model.limits.over_many=skip")
@@ -65,15 +67,17 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
 
     for spec in (model, *scorers.values()):
         require(spec)
-    check_ready(model)
+    for spec in (model, *judges.values()):
+        check_ready(spec)
     store, journal = Store(settings.store.root), Journal()
     with session(settings.cluster):
         responses = gather(items, recorded, name, model, store, settings.cluster, journal)
         rows = extract(responses, settings.cluster, journal)
         results = finish_rows(score(rows, scorers, store, settings.cluster, journal))
+        ratings = rate(rows, judges, store, settings.cluster, journal)
 
     summary, failures = summarise(results), failure_reasons(results)
-    specs = {"audio": ProbeAudio(), "extract": Extract(), "generate": model, **scorers}
+    specs = {"audio": ProbeAudio(), "extract": Extract(), "generate": model, **scorers, **judges}
     notes = {"recorded": {source: found.describe() for source, (_, found) in recorded.items()}}
     folder = Path(settings.out) if settings.out else free_folder(title)
     write_tables(folder, results, summary, failures)
@@ -81,6 +85,8 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
         write_predictions(folder, benchmark.predictions(results))
     write_record(folder, config, specs, journal, notes)
     show(summary, failures)
+    if judges:
+        compare_judges(folder, ratings, summary)
     report_store(journal, folder)
     stop_if_failing(settings.max_failure_rate, journal)
 

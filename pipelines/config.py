@@ -64,6 +64,7 @@ class Cluster:
     audio: StageResources = field(default_factory=lambda: StageResources(cpus=1))
     generate: StageResources = field(default_factory=lambda: StageResources(batch_size=8))
     extract: StageResources = field(default_factory=lambda: StageResources(cpus=1, batch_size=2048))
+    judge: StageResources = field(default_factory=lambda: StageResources(cpus=1, batch_size=64))
     m1: StageResources = field(default_factory=lambda: StageResources(pool="scorers"))
     m2: StageResources = field(default_factory=lambda: StageResources(pool="scorers"))
     m3: StageResources = field(default_factory=lambda: StageResources(pool="scorers"))
@@ -98,6 +99,7 @@ class AriaEval:
     model: Any = MISSING
     benchmark: Any = MISSING
     scorers: Scorers = field(default_factory=Scorers)
+    judges: dict[str, Any] = field(default_factory=dict)  # LLM judges of the chains (Table 2), by name
     cluster: Cluster = field(default_factory=Cluster)
     store: StoreConfig = field(default_factory=StoreConfig)
     yardsticks: bool = True  # also score the response sets that a benchmark ships for comparison

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from operators.base import Stage
-from operators.chat_api import UNAVAILABLE
 from operators.judges.chain_judge import ChainJudge
-from operators.judges.judge_table import RATINGS
+from operators.judges.judge_table import RATINGS, judged, show, to_markdown
 from operators.store import Store
 from pipelines.config import Cluster
 from pipelines.execution import resources
 from pipelines.lookup import Lookup, find_or_compute
-from pipelines.phases import Journal
+from pipelines.phases import Journal, stop_if_unavailable
 
 COLUMNS = {"value": "judge_score", "details": "judge_score_details"}
 
 
-def rate(rows: pa.Table, judges: Mapping[str, ChainJudge], store: Store, cluster: Cluster, journal: Journal) -> pa.Table:
-    """The ratings of all `rows` (as `phases.score` takes them) by every judge, in the schema RATINGS."""
+def rate(
+    rows: pa.Table, judges: Mapping[str, ChainJudge], store: Store, cluster: Cluster, journal: Journal
+) -> pa.Table:
+    """The ratings of all `rows` (as `phases.score` takes them) by every judge, in the schema RATINGS.
+
+    Raises ChatUnavailable where a judge turned out to be out of reach; what it rated until then is in the store.
+    """
     parts = [RATINGS.empty_table()]
     with journal.phase("judge"):
         for name, judge in judges.items():
@@ -33,14 +37,16 @@ def rate(rows: pa.Table, judges: Mapping[str, ChainJudge], store: Store, cluster
             entries, reasons = lookup.results()
             journal.add(stage.name, lookup.tally())
             whose = {column: rows[column] for column in ("model", "benchmark", "item_id", "trial")}
+            stop_if_unavailable(reasons.to_pylist())
             told = {"score": entries["value"], "reason": reasons, "details": entries["details"]}
             parts.append(pa.table({**whose, "judge": pa.repeat(name, rows.num_rows), **told}, schema=RATINGS))
     return pa.concat_tables(parts)
 
 
-def stop_if_unavailable(ratings: pa.Table) -> None:
-    """Exit with status 1 where a judge could not be reached: its ratings are missing, whatever else is there."""
-    lost = ratings.filter(pc.starts_with(pc.fill_null(ratings["reason"], ""), UNAVAILABLE))
-    if lost.num_rows:
-        first = lost.slice(0, 1).to_pylist()[0]
-        sys.exit(f"error: the judge {first['judge']} gave out: {first['reason']}; {lost.num_rows} ratings are missing")
+def compare_judges(folder: Path, ratings: pa.Table, summary: pa.Table) -> None:
+    """Write and show what the judges say: judge_ratings.parquet, judges.parquet, judges.md in `folder`."""
+    table = judged(ratings, summary)
+    pq.write_table(ratings, folder / "judge_ratings.parquet", compression="zstd")
+    pq.write_table(table, folder / "judges.parquet")
+    (folder / "judges.md").write_text(to_markdown(table), encoding="utf-8")
+    show(table)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -53,12 +52,16 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     conditions = asked_conditions(settings)
     benchmark, model = build(settings.benchmark, "benchmark"), build(settings.model, "model")
     if not isinstance(model, Lalm):
-        raise ConfigError(f"model {name}: only a model that is given a prompt can be given another one; choose one that is")
+        raise ConfigError(
+            f"model {name}: only a model that is given a prompt can be given another one; choose one that is"
+        )
     profiles = [summary_of(folder) for folder in settings.beside]
     items = load_questions(benchmark)
     check_counts(model, needs_of(items), "choose another model")
     if settings.dry_run:
-        chain = [(Stage("generate", model, resources(settings.cluster.generate)), items.num_rows * len(conditions))]
+        chain = [
+            (Stage("generate", model, resources(settings.cluster.generate)), items.num_rows * len(conditions))
+        ]
         chain.append((Stage("extract", Extract(), resources(settings.cluster.extract)), chain[0][1]))
         plan.show(chain, settings.cluster, settings.store.root, Console())
         return
@@ -87,7 +90,9 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     show(table, modes)
     print(f"tables in {folder}")
     if failing := journal.failing(settings.max_failure_rate):
-        sys.exit(f"error: {'; '.join(failing)} (max_failure_rate={settings.max_failure_rate:g}); see responses.parquet")
+        sys.exit(
+            f"error: {'; '.join(failing)} (max_failure_rate={settings.max_failure_rate:g}); see responses.parquet"
+        )
 
 
 def under(model: Lalm, condition: str) -> Lalm:
@@ -96,7 +101,13 @@ def under(model: Lalm, condition: str) -> Lalm:
 
 
 def answered(
-    clips: pa.Table, conditions: list[str], name: str, model: Lalm, settings: Perturb, store: Store, journal: Journal
+    clips: pa.Table,
+    conditions: list[str],
+    name: str,
+    model: Lalm,
+    settings: Perturb,
+    store: Store,
+    journal: Journal,
 ) -> dict[str, pa.Table]:
     """Per condition the items with what the model said and the answer that was read, in the order of the items."""
     items, done = clips.to_pylist(), {}
@@ -124,14 +135,19 @@ def summary_of(folder: str) -> pa.Table:
     """The summary of a finished run. Raises ConfigError where the folder has none."""
     path = Path(folder) / "summary.parquet"
     if not path.is_file():
-        raise ConfigError(f"config key beside: {folder} is not the folder of a finished aria_eval run (no summary.parquet)")
+        raise ConfigError(
+            f"config key beside: {folder} is not the folder of a finished aria_eval run (no summary.parquet)"
+        )
     return pq.read_table(path)
 
 
 def write(folder: Path, rows: dict[str, pa.Table], table: pa.Table, modes: pa.Table) -> None:
     """responses.parquet (one row per item and condition), perturbation.parquet and modes.parquet, perturbation.md."""
     folder.mkdir(parents=True, exist_ok=True)
-    named = [with_columns(part, {"condition": pa.array([name] * len(part), pa.string())}) for name, part in rows.items()]
+    named = [
+        with_columns(part, {"condition": pa.array([name] * len(part), pa.string())})
+        for name, part in rows.items()
+    ]
     pq.write_table(pa.concat_tables(named), folder / "responses.parquet", compression="zstd")
     pq.write_table(table, folder / "perturbation.parquet")
     pq.write_table(modes, folder / "modes.parquet")

@@ -19,7 +19,9 @@ class Perturb:
     model: Any = MISSING
     benchmark: Any = MISSING
     conditions: list[str] = field(default_factory=lambda: list(CONDITIONS))
-    beside: list[str] = field(default_factory=list)  # folders of aria_eval runs, for the modes of their profiles
+    beside: list[str] = field(
+        default_factory=list
+    )  # folders of aria_eval runs, for the modes of their profiles
     seed: int = 0  # of the hints, the borrowed perceptions and the injected chains
     cluster: Cluster = field(default_factory=Cluster)
     store: StoreConfig = field(default_factory=StoreConfig)

@@ -16,12 +16,15 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.base import Batch
-from operators.chat_api import Reply
+from operators.chat_api import UNAVAILABLE, ChatUnavailable, Reply
 from operators.lalms.asking import lettered
 from operators.prompts import Prompt
 
 FIELDS = frozenset({"question", "choices", "gold_answer", "response"})
-_SCORE = re.compile(r"^[\s*_`]*score[\s*_`]*[:=][\s*_`]*(?P<number>[01](?:[.,]\d+)?|[.,]\d+)[\s*_`]*(?:/\s*1(?:\.0)?)?[\s.*_`]*$", re.I | re.M)
+_SCORE = re.compile(
+    r"^[\s*_`]*score[\s*_`]*[:=][\s*_`]*(?P<number>[01](?:[.,]\d+)?|[.,]\d+)[\s*_`]*(?:/\s*1(?:\.0)?)?[\s.*_`]*$",
+    re.I | re.M,
+)
 _LONGEST_REPLY = 2000
 
 
@@ -45,21 +48,24 @@ class ChainJudge:
 
     def __post_init__(self) -> None:
         if unknown := self.prompt.fields - FIELDS:
-            raise ValueError(f"prompt has the field {sorted(unknown)[0]!r}; a judge's may have {sorted(FIELDS)}")
+            raise ValueError(
+                f"prompt has the field {sorted(unknown)[0]!r}; a judge's may have {sorted(FIELDS)}"
+            )
 
     def check(self) -> None:
         """Raise ChatUnavailable for what is certain to fail: no key, no client package."""
         self.chat.check()
 
     def build(self) -> Callable[[Batch], Batch]:
-        """Connect. Raises ChatUnavailable."""
-        client = self.chat.connect()
-
-        def rate(batch: Batch) -> Batch:
-            bodies = [self._body(batch, row) for row in range(len(batch["response"]))]
-            return _columns(client.ask(bodies))
-
-        return rate
+        """Connect. On a worker without a key every row says so, which fails the run (ChatUnavailable)."""
+        try:
+            client = self.chat.connect()
+        except ChatUnavailable as error:
+            silent = Reply(reason=f"{UNAVAILABLE}: {error}")
+            return lambda batch: _columns([silent] * len(batch["response"]))
+        return lambda batch: _columns(
+            client.ask([self._body(batch, row) for row in range(len(batch["response"]))])
+        )
 
     def _body(self, batch: Batch, row: int) -> dict[str, Any]:
         values = {name: str(batch[name][row] or "") for name in FIELDS - {"choices"}}

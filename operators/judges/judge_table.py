@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,11 +52,13 @@ def judged(ratings: pa.Table, summary: pa.Table) -> pa.Table:
     for row in ratings.to_pylist():
         scores.setdefault((row["model"], row["benchmark"], row["judge"]), []).append(row["score"])
     rows = [_row(key, values, overall[key[:2]], ranks.get(key[:2])) for key, values in scores.items()]
-    rows.sort(key=lambda row: (row["benchmark"], row["aria_rank"] or len(rows), row["model"], row["judge"]))
+    rows.sort(key=lambda row: (row["benchmark"], row["aria_rank"] or math.inf, row["model"], row["judge"]))
     return pa.Table.from_pylist(rows, schema=JUDGED)
 
 
-def _row(key: tuple, values: Sequence[float | None], told: Mapping[str, Any], rank: int | None) -> dict[str, Any]:
+def _row(
+    key: tuple, values: Sequence[float | None], told: Mapping[str, Any], rank: int | None
+) -> dict[str, Any]:
     scored = [value for value in values if value is not None]
     return {
         **dict(zip(("model", "benchmark", "judge"), key, strict=True)),
@@ -88,7 +91,16 @@ def cells(table: pa.Table) -> tuple[list[str], list[list[str]]]:
         mine = [found.get((model, benchmark, judge)) for judge in judges]
         first = next(row for row in mine if row)
         rated = [_score(row) for row in mine]
-        lines.append([model, benchmark, _number(first["accuracy"]), *rated, _number(first["aria"]), str(first["aria_rank"] or ABSENT)])
+        lines.append(
+            [
+                model,
+                benchmark,
+                _number(first["accuracy"]),
+                *rated,
+                _number(first["aria"]),
+                str(first["aria_rank"] or ABSENT),
+            ]
+        )
     return ["Model", "Benchmark", "Acc", *judges, "ARIA", "ARIA rank"], lines
 
 

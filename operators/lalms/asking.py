@@ -113,9 +113,13 @@ def asked_text(spec: Lalm, question: str, choices: Sequence[str]) -> str:
     """The text of a row: the prompt with its question and its choices, one "(A) ..." a line."""
     if spec.prompt is None:
         return encodable(question)
-    lettered = "\n".join(f"({_letter(place)}) {choice}" for place, choice in enumerate(choices))
-    values = {"question": question, "choices": lettered}
+    values = {"question": question, "choices": lettered(choices)}
     return encodable(spec.prompt.fill(**{name: values[name] for name in spec.prompt.fields}))
+
+
+def lettered(choices: Sequence[str]) -> str:
+    """The choices as a prompt lists them, one "(A) ..." a line."""
+    return "\n".join(f"({_letter(place)}) {choice}" for place, choice in enumerate(choices))
 
 
 def _letter(place: int) -> str:

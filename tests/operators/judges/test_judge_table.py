@@ -1,0 +1,52 @@
+"""Table 2 by hand: means over rated rows, what failed at its worst, ranks by ARIA."""
+
+import pyarrow as pa
+
+from operators.aggregate import SUMMARY
+from operators.judges.judge_table import RATINGS, cells, judged, to_markdown
+
+
+def ratings(*rows):
+    names = ("model", "judge", "score")
+    return pa.Table.from_pylist(
+        [
+            {**dict(zip(names, row, strict=True)), "benchmark": "b", "item_id": str(n), "trial": 0}
+            for n, row in enumerate(rows)
+        ],
+        schema=RATINGS,
+    )
+
+
+def summary(**aria):
+    return pa.Table.from_pylist(
+        [
+            {"model": model, "benchmark": "b", "group_kind": "overall", "accuracy": 0.5, "aria_mean": mean}
+            for model, mean in aria.items()
+        ],
+        schema=SUMMARY,
+    )
+
+
+def test_means_failures_and_ranks():
+    rated = ratings(
+        ("low", "ds", 0.2),
+        ("low", "ds", 0.4),
+        ("high", "ds", 0.9),
+        ("high", "ds", None),
+        ("none", "ds", None),
+    )
+    rows = judged(rated, summary(low=0.3, high=0.6, none=None)).to_pylist()
+    assert [(row["model"], row["aria_rank"]) for row in rows] == [("high", 1), ("low", 2), ("none", None)]
+    high, low, none = rows
+    assert (high["score"], high["score_if_failed_0"]) == (0.9, 0.45)  # (0.9 + 0) / 2
+    assert (high["n_scored"], high["n_failed"]) == (1, 1)
+    assert low["score"] == low["score_if_failed_0"] == (0.2 + 0.4) / 2
+    assert none["score"] is None and none["n_failed"] == 1
+
+
+def test_the_table_to_read_has_a_column_per_judge():
+    rated = ratings(("m|x", "ds", 0.5), ("m|x", "gem", None))
+    heads, lines = cells(judged(rated, summary(**{"m|x": 0.3})))
+    assert heads == ["Model", "Benchmark", "Acc", "ds", "gem", "ARIA", "ARIA rank"]
+    assert lines == [["m|x", "b", "0.500", "0.500", "- (1 failed)", "0.300", "1"]]
+    assert "m\\|x" in to_markdown(judged(rated, summary(**{"m|x": 0.3})))

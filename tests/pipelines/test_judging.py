@@ -1,0 +1,83 @@
+"""LLM judges in a whole run: rated once, found again, and a judge that is not there fails the run."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.config import Cluster
+from pipelines.execution import session
+from tests.chat_server import Answer, ChatServer, Status
+from tests.pipelines.cli import TOY_PATH, evaluated
+
+pytestmark = pytest.mark.weights
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_session():
+    with session(Cluster(num_cpus=2)):
+        yield
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """Two questions without audio, and two models' responses to them."""
+    questions = [
+        {"id": f"q{n}", "question": "Which?", "choices": ["dog", "cat"], "answer": "dog"} for n in range(2)
+    ]
+    said = [
+        {"id": f"q{n}", "model": m, "response": f"{m} {n} [ANSWER] dog"} for n in range(2) for m in ("a", "b")
+    ]
+    for name, rows in (("q", questions), ("r", said)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return tmp_path
+
+
+def run(folder, url):
+    return evaluated(
+        folder,
+        TOY_PATH,
+        "scorers=toy",
+        "benchmark=manifest",
+        f"benchmark.path={folder / 'q.jsonl'}",
+        "benchmark.require_audio=false",
+        "model=recorded",
+        f"model.path={folder / 'r.jsonl'}",
+        "judges=[deepseek]",
+        f"judges.deepseek.chat.base_url={url}",
+        "judges.deepseek.chat.key_variable=null",
+    )
+
+
+def test_every_response_is_rated_once_and_found_again(asked):
+    def script(body, n):
+        text = body["messages"][0]["content"].split("-----")[1]
+        return Answer("no score" if "b 1" in text else f"Score: {'0.8' if 'a ' in text else '0.2'}")
+
+    with ChatServer(script) as server:
+        done = run(asked, server.url)
+        assert done.returncode == 0, done.stderr
+        assert len(server.requests) == 4
+        again = run(asked, server.url)
+        assert again.returncode == 0, again.stderr
+        # What failed is asked again; what was rated is not.
+        assert len(server.requests) == 5
+    rows = {row["model"]: row for row in pq.read_table(asked / "run" / "judges.parquet").to_pylist()}
+    assert rows["a"]["score"] == pytest.approx(0.8) and rows["a"]["n_failed"] == 0
+    assert rows["b"]["score"] == pytest.approx(0.2) and (rows["b"]["n_scored"], rows["b"]["n_failed"]) == (
+        1,
+        1,
+    )
+    assert rows["b"]["score_if_failed_0"] == pytest.approx(0.1)
+    assert "deepseek" in done.stdout and "at worst" in done.stdout
+
+
+def test_a_judge_out_of_reach_fails_the_run(asked):
+    from operators.chat_api import ChatUnavailable
+
+    with (
+        ChatServer(lambda body, n: Status(401, "bad key")) as server,
+        pytest.raises(ChatUnavailable, match="key_refused"),
+    ):
+        run(asked, server.url)
+    assert not (asked / "run" / "judges.parquet").exists()
