@@ -1,0 +1,153 @@
+"""Perturbed prompts through a real server: every condition asked once, effects by hand, modes side by side."""
+
+import contextlib
+import io
+import re
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hydra import compose, initialize_config_dir
+
+from operators.aggregate import SUMMARY
+from operators.perturbations import CONDITIONS
+from pipelines.config import CONF, Cluster, ConfigError
+from pipelines.execution import session
+from pipelines.perturb import evaluate
+from tests.chat_server import Answer, ChatServer
+from tests.pipelines.cli import TOY_PATH
+from tests.pipelines.test_aria_eval import tone, write_lines
+
+pytestmark = pytest.mark.weights
+N = 6
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_session():
+    with session(Cluster(num_cpus=2)):
+        yield
+
+
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("questions")
+    rows = []
+    for n in range(N):
+        tone(folder / f"{n}.wav", pitch=300 + 50 * n)
+        choices = ["dog", "owl", "rain", "bell"]
+        rows.append(
+            {
+                "id": f"q{n}",
+                "question": f"What is it? ({n})",
+                "choices": choices,
+                "answer": "dog",
+                "audio": f"{n}.wav",
+            }
+        )
+    write_lines(folder / "q.jsonl", rows)
+    return folder
+
+
+def follower(body, n):
+    """Right by itself; goes wherever a given chain or a hint leads; swaps its answer when told to."""
+    text = " ".join(part["text"] for m in body["messages"] for part in m["content"] if part["type"] == "text")
+    number = re.search(r"What is it\? \((\d)\)", text)[1]
+    answer = "dog"
+    if lead := re.search(r'conclusion has to be "(\w+)"', text) or re.search(r'might be "(\w+)"', text):
+        answer = lead[1]
+    if "must not be its conclusion" in text:
+        answer = "bell"
+    said = f"[PERCEPTION] Entities: sound {number} [ANALYSIS] a [REASONING] b [ANSWER] {answer}"
+    return Answer("I cannot tell." if "Think as you like" in text else said)
+
+
+def stubborn(body, n):
+    return Answer(f"[PERCEPTION] Entities: x{n % 3} [ANALYSIS] a [REASONING] b [ANSWER] dog")
+
+
+def run(folder, questions, url, *more, name="chat"):
+    overrides = [
+        TOY_PATH,
+        "model=chat",
+        f"model.endpoint.base_url={url}",
+        "benchmark=manifest",
+        f"benchmark.path={questions / 'q.jsonl'}",
+        f"store.root={folder / 'store'}",
+        f"out={folder / 'run'}",
+        *more,
+    ]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("perturb", overrides=overrides)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        evaluate(config, name, "test")
+    return out.getvalue()
+
+
+def table(folder, name):
+    return pq.read_table(folder / "run" / f"{name}.parquet").to_pylist()
+
+
+def test_a_model_that_follows_is_scaffolding_and_every_condition_is_asked_once(tmp_path, questions):
+    with ChatServer(follower) as server:
+        printed = run(tmp_path, questions, server.url)
+        assert len(server.requests) == N * len(CONDITIONS)
+        assert all(len(asked.audio) == 1 for asked in server.requests)
+        run(tmp_path, questions, server.url)
+        assert len(server.requests) == N * len(CONDITIONS)
+    rows = {row["condition"]: row for row in table(tmp_path, "perturbation")}
+    assert list(rows) == list(CONDITIONS)
+    assert rows["cot"]["accuracy"] == 1.0
+    assert rows["free"]["no_answer_rate"] == 1.0 and rows["free"]["accuracy"] == 0.0
+    assert rows["answer_swap"]["accuracy"] == 0.0 and rows["answer_swap"]["change_rate"] == 1.0
+    assert rows["answer_swap"]["difference"] == -1.0
+    assert rows["decoration"]["change_rate"] == 0.0
+    assert rows["scaffolding"]["change_rate"] == 1.0
+    (mode,) = table(tmp_path, "modes")
+    assert (mode["mode_from_behaviour"], mode["n_followed"], mode["n_kept"]) == ("Scaffolding", N, 0)
+    assert mode["mode_from_profile"] is None
+    for words in ("AnsSwap", "RandHints", "Scaffolding", "Reasoning modes"):
+        assert words in printed
+    said = table(tmp_path, "responses")
+    assert len(said) == N * len(CONDITIONS)
+    # What was asked is kept apart: the item's own question stands in the table.
+    assert {row["question"] for row in said} == {f"What is it? ({n})" for n in range(N)}
+    assert "chat" in (tmp_path / "run" / "perturbation.md").read_text()
+
+
+def test_modes_stand_beside_those_of_profiles(tmp_path, questions):
+    means = {"chat": (0.9, 0.8), "poor": (0.2, 0.3), "lucky": (0.8, 0.2)}
+    rows = [
+        {
+            **dict.fromkeys(SUMMARY.names),
+            "model": model,
+            "benchmark": "b",
+            "group_kind": "overall",
+            "accuracy": accuracy,
+            **{
+                f"{m}_mean": aria
+                for m in ("aria", "m2_inter_step_coherence", "m4_step_causality", "m5_reasoning_progress")
+            },
+        }
+        for model, (accuracy, aria) in means.items()
+    ]
+    (tmp_path / "aria").mkdir()
+    pq.write_table(pa.Table.from_pylist(rows, schema=SUMMARY), tmp_path / "aria" / "summary.parquet")
+    with ChatServer(stubborn) as server:
+        run(tmp_path, questions, server.url, "conditions=[scaffolding]", f"beside=[{tmp_path / 'aria'}]")
+    modes = {row["model"]: row for row in table(tmp_path, "modes")}
+    assert modes["chat"]["mode_from_profile"] == modes["chat"]["mode_from_behaviour"] == "Reasoning"
+    assert modes["chat"]["agree"] is True
+    assert modes["lucky"]["mode_from_profile"] == "Decoration" and modes["lucky"]["agree"] is None
+    assert modes["poor"]["mode_from_profile"] == "Scaffolding"
+
+
+def test_what_cannot_be_asked_is_said(tmp_path, questions):
+    with pytest.raises(ConfigError, match="can be given another one"):
+        run(tmp_path, questions, "http://127.0.0.1:9", "model=cascade", "~model.endpoint")
+    with pytest.raises(ConfigError, match="did you mean 'decoration'"):
+        run(tmp_path, questions, "http://127.0.0.1:9", "conditions=[decoratoin]")
+    with pytest.raises(ConfigError, match=r"no summary\.parquet"):
+        run(tmp_path, questions, "http://127.0.0.1:9", f"beside=[{tmp_path}]")
+
+    assert not (tmp_path / "run").exists()
