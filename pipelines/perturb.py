@@ -33,7 +33,7 @@ from pipelines.config import ConfigError, build, entry, plain
 from pipelines.execution import resources, session
 from pipelines.perturb_settings import Perturb, asked_conditions, tells_a_mode
 from pipelines.phases import Journal, extract, generate, probe_audio
-from pipelines.preflight import check_counts, check_ready, check_seconds, needs_of
+from pipelines.preflight import check_counts, check_ready, needs_of
 from pipelines.record import free_folder, write_record
 from pipelines.responses import join_items, load_questions
 
@@ -59,30 +59,21 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     items = load_questions(benchmark)
     check_counts(model, needs_of(items), "choose another model")
     if settings.dry_run:
-        chain = [
-            (Stage("generate", model, resources(settings.cluster.generate)), items.num_rows * len(conditions))
-        ]
-        chain.append((Stage("extract", Extract(), resources(settings.cluster.extract)), chain[0][1]))
-        plan.show(chain, settings.cluster, settings.store.root, Console())
+        n = items.num_rows * len(conditions)
+        asks = Stage("generate", model, resources(settings.cluster.generate))
+        reads = Stage("extract", Extract(), resources(settings.cluster.extract))
+        plan.show([(asks, n), (reads, n)], settings.cluster, settings.store.root, Console())
         return
 
     for note in notes_of(items):
         print(f"note: {note}", file=sys.stderr)
     require(model)
     check_ready(model)
-    store, journal = Store(settings.store.root), Journal()
+    journal = Journal()
     with session(settings.cluster):
         clips = probe_audio(items, settings.cluster, journal)
-        check_seconds(model, clips)
-        rows = answered(clips, conditions, name, model, settings, store, journal)
-
-    by_condition = {condition: table.to_pylist() for condition, table in rows.items()}
-    table = effects(by_condition, {condition: CONDITIONS[condition].title for condition in conditions})
-    behaviours = {}
-    if tells_a_mode(conditions):
-        wrong = wrong_choices(items.to_pylist(), by_condition["cot"], settings.seed)
-        behaviours[name] = behaviour_of(by_condition["cot"], by_condition["scaffolding"], wrong)
-    modes = modes_side_by_side(behaviours, profiles)
+        rows = answered(clips, conditions, name, model, settings, journal)
+    table, modes = compared(rows, name, profiles, settings.seed)
     folder = Path(settings.out) if settings.out else free_folder(title)
     write(folder, rows, table, modes)
     specs = {condition: under(model, condition) for condition in conditions}
@@ -90,9 +81,20 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     show(table, modes)
     print(f"tables in {folder}")
     if failing := journal.failing(settings.max_failure_rate):
-        sys.exit(
-            f"error: {'; '.join(failing)} (max_failure_rate={settings.max_failure_rate:g}); see responses.parquet"
-        )
+        sys.exit(f"error: {'; '.join(failing)} (max_failure_rate={settings.max_failure_rate:g})")
+
+
+def compared(
+    rows: dict[str, pa.Table], name: str, profiles: list[pa.Table], seed: int
+) -> tuple[pa.Table, pa.Table]:
+    """What the conditions do to the answers, and the modes that follow from it and from the profiles."""
+    by_condition = {condition: table.to_pylist() for condition, table in rows.items()}
+    table = effects(by_condition, {condition: CONDITIONS[condition].title for condition in rows})
+    behaviours = {}
+    if tells_a_mode(list(rows)):
+        own = by_condition["cot"]
+        behaviours[name] = behaviour_of(own, by_condition["scaffolding"], wrong_choices(own, own, seed))
+    return table, modes_side_by_side(behaviours, profiles)
 
 
 def under(model: Lalm, condition: str) -> Lalm:
@@ -106,11 +108,10 @@ def answered(
     name: str,
     model: Lalm,
     settings: Perturb,
-    store: Store,
     journal: Journal,
 ) -> dict[str, pa.Table]:
     """Per condition the items with what the model said and the answer that was read, in the order of the items."""
-    items, done = clips.to_pylist(), {}
+    items, done, store = clips.to_pylist(), {}, Store(settings.store.root)
     for condition in conditions:
         originals = done["cot"].to_pylist() if done else []
         asked = rewritten(condition, items, originals or items, settings.seed)

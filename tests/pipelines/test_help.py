@@ -10,11 +10,12 @@ from omegaconf import OmegaConf
 
 from operators.benchmarks.emotions import EmotionAudit
 from operators.benchmarks.mugen import Mugen
+from operators.lalms.asking import Lalm
 from pipelines.config import CONF
-from tests.pipelines.cli import ROOT
+from tests.pipelines.cli import ROOT, composed
 
 ALONE = ("build_mugen", "build_audit", "listen", "audit_validity")  # without Ray, so without a cluster
-COMMANDS = ("aria_eval", "mugen_eval", "judge_audit", "stress", "rescore", "ablate", *ALONE)
+COMMANDS = ("aria_eval", "mugen_eval", "judge_audit", "stress", "rescore", "ablate", "perturb", *ALONE)
 
 
 def listed(command):
@@ -47,7 +48,14 @@ def accepted(command, group):
             for file, kind in kinds.items()
             if (issubclass(kind, wanted) if wanted else not issubclass(kind, EmotionAudit))
         ]
+    if (command, group) == ("perturb", "model"):
+        files = [file for file in files if is_prompted(file.stem)]
     return [file.stem for file in files]
+
+
+def is_prompted(model):
+    """Whether a model is given a prompt: only such a one can be given another."""
+    return issubclass(get_class(composed(f"model={model}").model._target_), Lalm)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
