@@ -20,7 +20,11 @@ from operators.frames import to_batch, to_column, with_columns
 from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE, score_columns
 
 # The declared type of every column that a stage may write.
-TYPES = {f.name: f.type for part in (CLIPS, RESPONSE, CHAIN, *map(score_columns, METRICS)) for f in part}
+TYPES = {
+    f.name: f.type
+    for part in (CLIPS, RESPONSE, CHAIN, *map(score_columns, (*METRICS, "judge_score")))
+    for f in part
+}
 
 
 class Pool:
