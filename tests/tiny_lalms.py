@@ -141,4 +141,16 @@ def _save(folder, architecture, config, processor, tokenizer) -> Path:
     )
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
+    _as_on_a_hub(folder / "model.safetensors")
     return folder
+
+
+def _as_on_a_hub(file: Path) -> None:
+    """Names of weights as published checkpoints have them; transformers 5.19 writes "model." twice when it saves."""
+    from safetensors.numpy import load_file, save_file
+
+    tensors = load_file(file)
+    renamed = {
+        name.replace("language_model.model.model.", "language_model.model."): t for name, t in tensors.items()
+    }
+    save_file(renamed, file, {"format": "pt"})

@@ -132,8 +132,8 @@ def generate(spec: VllmChat, engine: Any, requests: Sequence[Request]) -> list[S
         chat_template=spec.chat_template,
         chat_template_content_format="openai",
     )
-    token = audio_token(engine)
-    return [said(output, one, token) for output, one in zip(outputs, requests, strict=True)]
+    token, tokenizer = audio_token(engine), engine.get_tokenizer()
+    return [said(output, one, token, tokenizer) for output, one in zip(outputs, requests, strict=True)]
 
 
 def conversation(spec: VllmChat, request: Request) -> list[dict[str, Any]]:
@@ -167,8 +167,12 @@ def audio_token(engine: Any) -> int | None:
     return None
 
 
-def said(output: Any, request: Request, token: int | None) -> Said:
-    """One output of vLLM, after counting that every clip became a span of the prompt."""
+def said(output: Any, request: Request, token: int | None, tokenizer: Any) -> Said:
+    """One output of vLLM, after counting that every clip became a span of the prompt.
+
+    The text is decoded from all tokens at once, as `transformers` does: vLLM decodes as it goes and drops what is left of a
+    character at the end.
+    """
     from operators.lalms.transformers_chat import audio_spans
 
     read = list(output.prompt_token_ids or ())
@@ -177,7 +181,8 @@ def said(output: Any, request: Request, token: int | None) -> Said:
         return Said(reason=f"audio_spans: {len(request.clips)} clips in, {spans} audio spans in the prompt")
     best = output.outputs[0]
     usage = {"prompt_tokens": len(read), "completion_tokens": len(best.token_ids)}
-    return Said(best.text.strip(), best.finish_reason, usage)
+    text = tokenizer.decode(list(best.token_ids), skip_special_tokens=True)
+    return Said(text.strip(), best.finish_reason, usage)
 
 
 class Restarting:
