@@ -204,6 +204,8 @@ class Restarting:
             return ask(requests)
         except dead_engines():
             pass
+        except refusals() as error:  # of one request; no ValueError, so the caller would not look for it
+            raise ValueError(str(error)) from error
         self._restart()
         if len(requests) == 1:
             return [Said(reason="engine_died: the engine did not survive this row")]
@@ -221,3 +223,11 @@ def dead_engines() -> tuple[type[Exception], ...]:
     from vllm.v1.engine.exceptions import EngineDeadError
 
     return (EngineDeadError,)
+
+
+def refusals() -> tuple[type[Exception], ...]:
+    """What vLLM raises when it will not, or could not, serve one request: too long a prompt, too many clips."""
+    from vllm.exceptions import VLLMValidationError
+    from vllm.v1.engine.exceptions import EngineGenerateError
+
+    return VLLMValidationError, EngineGenerateError

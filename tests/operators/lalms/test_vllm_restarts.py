@@ -12,6 +12,10 @@ class Dead(Exception):
     """As vLLM's own error: no RuntimeError, so nobody takes it for a row's."""
 
 
+class Refused(Exception):
+    """As vLLM's own validation error."""
+
+
 class Engine:
     """Answers with each request's number; dies of the numbers in `poison`, and for good."""
 
@@ -32,6 +36,7 @@ class Engine:
 def engines(monkeypatch):
     Engine.started = 0
     monkeypatch.setattr(vllm_chat, "dead_engines", lambda: (Dead,))
+    monkeypatch.setattr(vllm_chat, "refusals", lambda: (Refused,))
 
 
 def asked(poison, n=8, restarts=8):
@@ -61,7 +66,7 @@ def test_a_fault_of_one_request_is_not_a_death():
     running = Restarting(lambda: Engine(set()), 8)
 
     def ask(requests):
-        raise ValueError("too long")
+        raise Refused("too long")
 
     with pytest.raises(ValueError, match="too long"):
         running.answers([Request([], [], 0)], ask)
