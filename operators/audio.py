@@ -146,9 +146,10 @@ def _fetch_local(path: str) -> bytes:
 
 def _fetch_remote(uri: str, name: str) -> bytes:
     files, path = open_filesystem(uri)
-    if files.isdir(path):
+    about = files.info(path)  # one question for both: a round trip per clip counts
+    if about["type"] == "directory":
         raise IsADirectoryError(name)
-    size = files.size(path)
+    size = about.get("size")
     if size is None:
         # A server need not tell; then nothing but the reading itself keeps the limit.
         with files.open(path, "rb") as file:

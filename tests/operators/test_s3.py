@@ -1,12 +1,7 @@
 """A store, audio and manifests on a real S3-compatible server, as it is and when it misbehaves."""
 
 import json
-import os
-import re
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import ClassVar
 
 import fsspec
@@ -24,7 +19,7 @@ from operators.remote import ADVICE, explain, open_filesystem
 from operators.schema import STORED_SCORE
 from operators.store import DamagedPart, Store, StoreError
 from operators.tables import TableError, read_rows
-from tests.s3_proxy import SECRET, Proxy
+from tests.s3_server import KEY, SECRET, in_front_of, moto
 
 # A server in a process of its own, and a client that waits between its tries.
 pytestmark = pytest.mark.weights
@@ -49,26 +44,6 @@ def found(store, *keys):
     return {row["key"]: row["value"] for row in store.scores("m1", Scorer()).find(keys).to_pylist()}
 
 
-@contextmanager
-def moto():
-    """The port of a moto server in a process of its own."""
-    command = [sys.executable, "-c", "from moto.server import main; main(['-H', '127.0.0.1', '-p', '0'])"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    try:
-        for line in process.stderr:
-            if told := re.search(r"Running on http://127\.0\.0\.1:(\d+)", line):
-                break
-        else:
-            pytest.fail("moto_server ended before it served")
-        with ThreadPoolExecutor(1) as drain:
-            drain.submit(process.stderr.read)
-            yield int(told[1])
-            process.kill()
-    finally:
-        process.kill()
-        process.wait()
-
-
 @pytest.fixture(scope="module")
 def server():
     with moto() as port:
@@ -77,27 +52,8 @@ def server():
 
 @pytest.fixture
 def proxy(server, monkeypatch):
-    """S3 as the environment names it, with one bucket, reached through a proxy."""
-    one = Proxy(server)
-    environment = {
-        "AWS_ACCESS_KEY_ID": "key-id-of-the-test",
-        "AWS_SECRET_ACCESS_KEY": "secret-key-of-the-test",
-        "AWS_REGION": "us-east-1",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": one.url,
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    fsspec.filesystem("s3").clear_instance_cache()
-    files, _ = open_filesystem(f"s3://{BUCKET}")
-    if not files.exists(BUCKET):
-        files.mkdir(BUCKET)
-    yield one
-    fsspec.filesystem("s3").clear_instance_cache()
-    one.close()
+    with in_front_of(server, monkeypatch, BUCKET) as one:
+        yield one
 
 
 @pytest.fixture
@@ -192,7 +148,7 @@ def test_what_cannot_pass_is_told_at_once_with_what_to_do(proxy, root, code):
         found(Store(root), "a")
     assert proxy.played == [code, code], "not tried again"
     for text in (str(written.value), str(read.value)):
-        assert root in text and ADVICE[code] in text and SECRET not in text and "of-the-test" not in text
+        assert root in text and ADVICE[code] in text and SECRET not in text and KEY not in text
     assert "What was stored before is safe" in str(written.value)
     assert found(Store(root), "a", "b") == {"a": 1.0}
 

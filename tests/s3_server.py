@@ -1,9 +1,18 @@
-"""A proxy in front of an S3 server that misbehaves on demand: errors with S3's codes, connections cut at either end."""
+"""A real S3-compatible server, and a proxy in front of it that misbehaves on demand: errors with S3's codes, cut connections."""
 
 import http.client
+import os
+import re
+import subprocess
+import sys
 import threading
 from collections import deque
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import fsspec
+
+from operators.remote import open_filesystem
 
 STATUS = {
     "SlowDown": 503,
@@ -14,6 +23,7 @@ STATUS = {
     "AccessDenied": 403,
     "SignatureDoesNotMatch": 403,
 }
+KEY = "secret-key-of-the-test"
 SECRET = "SECRET-THAT-A-SERVER-REPEATS"
 
 
@@ -98,3 +108,49 @@ class Proxy:
                 self.close_connection = True
 
         return Handler
+
+
+@contextmanager
+def moto():
+    """The port of a moto server in a process of its own."""
+    command = [sys.executable, "-c", "from moto.server import main; main(['-H', '127.0.0.1', '-p', '0'])"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    try:
+        for line in process.stderr:
+            if told := re.search(r"Running on http://127\.0\.0\.1:(\d+)", line):
+                break
+        else:
+            raise AssertionError("moto_server ended before it served")
+        # Whatever it says later must not fill the pipe.
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        yield int(told[1])
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def in_front_of(port, monkeypatch, bucket):
+    """S3 as the environment names it, with one bucket, reached through a Proxy."""
+    one = Proxy(port)
+    environment = {
+        "AWS_ACCESS_KEY_ID": f"id-{KEY}",
+        "AWS_SECRET_ACCESS_KEY": KEY,
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": one.url,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    fsspec.filesystem("s3").clear_instance_cache()
+    files, _ = open_filesystem(f"s3://{bucket}")
+    if not files.exists(bucket):
+        files.mkdir(bucket)
+    try:
+        yield one
+    finally:
+        fsspec.filesystem("s3").clear_instance_cache()
+        one.close()
