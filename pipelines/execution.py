@@ -203,7 +203,7 @@ def _stream(
     _check_room(stages, len(blocks))
     dataset = ray.data.from_arrow(blocks)
     for chain in _pools(stages):
-        dataset = _through(dataset, chain, len(blocks), ledgers)
+        dataset = _through(dataset, chain, blocks, ledgers)
     try:
         yield from dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
     except (ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError) as error:
@@ -252,17 +252,19 @@ def _check_room(stages: list[Stage], blocks: int) -> None:
             )
 
 
-def _through(dataset: object, chain: list[Stage], blocks: int, ledgers: _Ledgers | None) -> object:
+def _through(dataset: object, chain: list[Stage], blocks: list[pa.Table], ledgers: _Ledgers | None) -> object:
     import ray
 
-    actors, cpus, gpus = _share(chain, blocks)
+    actors, cpus, gpus = _share(chain, len(blocks))
+    # Whole blocks, whatever their length. With a GPU Ray insists on a number: that of the longest block parts none.
+    rows = max(block.num_rows for block in blocks) if gpus else None
     with warnings.catch_warnings():
         # Ray 2.60 has no other way to bound restarts than the one it deprecates; constraints.txt keeps us on 2.60.
         warnings.simplefilter("ignore", ray.util.annotations.RayDeprecationWarning)
         return dataset.map_batches(
             _Worker,
             fn_constructor_args=(chain, ledgers if actors > 1 else None),
-            batch_size=None,
+            batch_size=rows,
             batch_format="pyarrow",
             zero_copy_batch=True,
             compute=ray.data.ActorPoolStrategy(size=actors),
