@@ -256,7 +256,8 @@ def _through(dataset: object, chain: list[Stage], blocks: list[pa.Table], ledger
     import ray
 
     actors, cpus, gpus = _share(chain, len(blocks))
-    # Whole blocks, whatever their length. With a GPU Ray insists on a number: that of the longest block parts none.
+    # Whole blocks, whatever their length. With a GPU Ray insists on a number of rows, and joins unequal blocks to reach it:
+    # neighbours that are parted there are still met by one actor, in one call after the other.
     rows = max(block.num_rows for block in blocks) if gpus else None
     with warnings.catch_warnings():
         # Ray 2.60 has no other way to bound restarts than the one it deprecates; constraints.txt keeps us on 2.60.
