@@ -89,14 +89,12 @@ def _by(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple, list[Row]]:
 
 def _profile(rows: Sequence[Row]) -> tuple[list[float | None], tuple[int, int]]:
     """The masses of the eight states in order (weighted by instances over benchmarks), instances and those left out."""
-    kept = {row["benchmark"]: row["n_instances"] - row["n_excluded"] for row in rows}
-    total = sum(kept.values())
-    masses: list[float | None] = [None] * len(STATE_NAMES)
-    if total:
-        counts = {state: sum(r["n_in_state"] for r in rows if r["state"] == state) for state in STATE_NAMES}
-        masses = [counts[state] / total for state in STATE_NAMES]
-    left_out = {row["benchmark"]: row["n_excluded"] for row in rows}
-    return masses, (total, sum(left_out.values()))
+    counts = {state: sum(row["n_in_state"] for row in rows if row["state"] == state) for state in STATE_NAMES}
+    total = sum(counts.values())
+    masses = [count / total if total else None for count in counts.values()]
+    # What was left out stands on all eight rows of a cell.
+    left_out = sum(row["n_excluded"] for row in rows if row["state"] == next(iter(STATE_NAMES)))
+    return masses, (total, left_out)
 
 
 def _counts(about: Sequence[Sequence[int]]) -> dict[str, int]:

@@ -4,13 +4,14 @@ import pytest
 from scipy import stats
 
 from operators.audit.balance import RATINGS, balance, clip_values, read_ratings, text_values
+from operators.audit.tables import states as states_table
 from operators.audit.validity import ALL, correlations, profiles, rankings, swaps
 from operators.audit_states import STATE_NAMES
 
 
 def states(model, counts, n_excluded=0, cue="none", control="none", benchmark="b"):
     """Rows of a `states` table; counts: of "000" ... "111"."""
-    total = sum(counts) + n_excluded
+    total = sum(counts)
     about = {"model": model, "benchmark": benchmark, "cue": cue, "control": control}
     return [
         about | {"state": state, "n_in_state": n, "n_instances": total, "n_excluded": n_excluded}
@@ -27,6 +28,22 @@ def test_equal_proportions_correlate_perfectly_with_slope_one_whatever_the_numbe
     assert row["pearson"] == pytest.approx(1) and row["spearman"] == pytest.approx(1)
     assert row["slope"] == pytest.approx(1) and row["largest_difference"] == 0
     assert (row["n_first"], row["n_second"], row["n_excluded_second"]) == (10, 20, 3)
+
+
+def test_instances_that_lack_an_outcome_count_as_the_table_of_states_counts_them():
+    """Two of four complete instances are in "111", two in "110"; a fifth has no O. So the masses are 1/2 and 1/2."""
+    about = {"model": "m", "benchmark": "b", "kind": "k", "control": "none", "cue": "none"}
+    outcomes = [(True, True, True)] * 2 + [(True, True, False)] * 2 + [(True, None, True)]
+    made = states_table([about | dict(zip("poj", each, strict=True)) for each in outcomes])
+    (row,) = profiles(made, states("m", [0, 0, 0, 0, 0, 0, 2, 2]))
+    assert (row["n_first"], row["n_excluded_first"], row["n_second"]) == (4, 1, 4)
+    assert row["largest_difference"] == 0 and row["slope"] == pytest.approx(1)
+
+
+def test_two_runs_of_one_judge_on_one_benchmark_add_up():
+    (row,) = profiles([*states("m", ONE, n_excluded=1), *states("m", ONE, n_excluded=2)], states("m", ONE))
+    assert (row["n_first"], row["n_excluded_first"]) == (20, 3)
+    assert row["largest_difference"] == 0 and row["slope"] == pytest.approx(1)
 
 
 def test_other_proportions_by_scipy_and_the_state_that_moved_most():
