@@ -15,6 +15,8 @@ For perception that is asked of the turns at which the two voices differ: whole 
       yes: perception not            -> shortcut user
            reliable mass >= RELIABLE -> reliable
            else                      -> partly reliable, with its largest kind of failure
+
+Where the probe that would decide was not asked, or not one of its replies could be read, the diagnosis cannot be told.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ _MEANING = {
     "judges.",
     "reliable": "It hears the voice, knows which reply suits it, and judges accordingly.",
     "partly": "It follows the voice better than a guess would, and fails too often to be trusted alone.",
-    "unknown": "There are no readable native judgments to decide by.",
+    "unknown": "The probes that were asked, and could be read, do not decide it.",
 }
 # Failures of section 3.3 by group, for judges above chance.
 _GROUPS = {
@@ -97,11 +99,13 @@ def diagnose(probes: Mapping[str, Row], masses: Mapping[str, Row]) -> str:
             return "contrast"
         if not above.get("perception"):
             return "shortcut"
-        return "potemkin" if above.get("oracle") else "mapping"
+        return {True: "potemkin", False: "mapping", None: "unknown"}[above.get("oracle")]
     if above.get("perception") is False:
         return "shortcut"
     low = masses["111"]["wilson_low"] if masses else None
-    return "reliable" if low is not None and low >= RELIABLE else "partly"
+    if low is None:
+        return "unknown"
+    return "reliable" if low >= RELIABLE else "partly"
 
 
 def _above_chance(row: Row) -> bool | None:

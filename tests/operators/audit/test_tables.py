@@ -311,3 +311,20 @@ def test_attempts_until_one_can_be_read(items):
 
 def test_diagnose_needs_a_native_judgment():
     assert diagnose({}, {}) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("probes", "right"),
+    [
+        (("pointwise",), PROBES),  # how reliable it is, P and O would tell
+        (
+            ("pointwise", "perception"),
+            ("perception",),
+        ),  # whether it fails at mapping or is a Potemkin, O would tell
+    ],
+)
+def test_what_was_not_asked_is_not_diagnosed(items, probes, right):
+    calls = [call for call in planned(items) if call["probe"] in probes]
+    told = diagnosis(judge(calls, lambda call: call["branch"] == 0 or call["probe"] in right))
+    assert (told.diagnosis, told.headline[:14]) == ("unknown", "Cannot be told")
+    assert any(line.startswith("One voice, two replies: right in ") for line in told.details)
