@@ -112,13 +112,19 @@ def _expected(
         for item in items:
             for branch in (0, 1) if probe in BY_BRANCH else (None,):
                 key = _Call(model, control, cue, probe, item["item_id"], branch, order)
-                found = sorted(said.get(key, ()), key=lambda attempt: attempt.trial)
+                found = _alike(sorted(said.get(key, ()), key=lambda attempt: attempt.trial))
                 presented = _presented(found, drawn_order(seed, item["item_id"], probe, cue, order))
                 call = planned_call(item, design, probe, cue, branch, order, presented)
                 yield judged(call, model, [attempt.said for attempt in found] or [_NONE])
 
 
 _NONE = {"response": None, "response_error": "no_recorded_response"}
+_OTHER = {"response": None, "response_error": "other_order: swapped differs from the first attempt's"}
+
+
+def _alike(attempts: Sequence[_Attempt]) -> list[_Attempt]:
+    """Attempts without the replies to another presentation than the first one's: their labels mean something else."""
+    return [one if one[2:] == attempts[0][2:] else one._replace(said=_OTHER) for one in attempts]
 
 
 def _presented(attempts: Sequence[_Attempt], drawn: Order) -> Order:

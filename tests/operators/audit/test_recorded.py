@@ -99,6 +99,18 @@ def test_a_row_that_belongs_to_no_call_is_named(tmp_path, table, changes, reason
     assert f"line 3: {reason}" in found.notes[0]
 
 
+def test_an_attempt_in_another_order_is_not_read_in_the_first_ones(tmp_path, table):
+    """R1 of the second attempt is the other response: read as the first one's R1 it would be right where it is wrong."""
+    line = {"id": "p1", "probe": "pointwise", "branch": 0}
+    lines = [
+        line | {"trial": 0, "response": "no JSON", "swapped": False},
+        line | {"trial": 1, "response": '{"pred": "R1"}', "swapped": True},
+    ]
+    rows = read(write(tmp_path / "r.jsonl", lines), table).rows
+    row = next(row for row in rows if (row["item_id"], row["branch"]) == ("p1", 0))
+    assert row["correct"] is None and row["reason"].startswith("other_order")
+
+
 def test_two_replies_to_one_call_count_as_none(tmp_path, table):
     line = {"id": "p1", "probe": "pointwise", "branch": 0, "response": '{"pred": "R1"}', "swapped": False}
     other = line | {"response": '{"pred": "R2"}'}
