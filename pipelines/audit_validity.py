@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from omegaconf import DictConfig
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from tqdm import tqdm
 
 from operators.audit.balance import BALANCE, balance, clip_values, text_values
@@ -131,10 +132,10 @@ def show(title: str, table: pa.Table) -> None:
     console.print(shown)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any) -> Text:
     if isinstance(value, float):
-        return f"{value:.3f}"
-    return "-" if value is None else printable(str(value))
+        return Text(f"{value:.3f}")
+    return Text("-" if value is None else printable(str(value)))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from random import Random
 from omegaconf import DictConfig
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from tqdm import tqdm
 
 from operators.audio import AudioError
@@ -70,7 +71,7 @@ def read_back(exports: list[str], output: Path) -> None:
             interval = f"{100 * row['wilson_low']:.1f} to {100 * row['wilson_high']:.1f}"
             shown = [f"{100 * row['accuracy']:.1f}%", interval, f"{100 * row['chose_first']:.0f}%"]
         counts = (str(row[key]) for key in ("n_rated", "n_cannot_tell", "n_correct"))
-        table.add_row(printable(row["listener"]), *counts, *shown)
+        table.add_row(Text(printable(row["listener"])), *counts, *shown)
     Console().print(table)
     alpha = agreement(ratings)
     told = (

@@ -53,7 +53,7 @@ LISTENERS = pa.schema(
 class Rating:
     """One answer: the response chosen (0, 1; None: cannot tell) for a branch of an item, and how it was presented.
 
-    plays: clips that were started before the answer.
+    plays: clips that were started before the answer; None where the export does not say.
     """
 
     listener: str
@@ -61,7 +61,7 @@ class Rating:
     branch: int
     swapped: bool
     chosen: int | None
-    plays: int
+    plays: int | None
 
 
 def listening_page(
@@ -161,14 +161,16 @@ def _rating(row: Mapping[str, Any]) -> Rating:
     swapped = row.get("swapped")
     if swapped not in (True, False, "true", "false"):
         raise RowError(f"bad_swapped: true or false is expected, not {short(swapped)}")
-    chosen = row.get("chosen")
+    if "chosen" not in row:
+        raise RowError("no_chosen: give the files that the listening page saves")
+    chosen, plays = row["chosen"], row.get("plays")
     return Rating(
         listener=listener,
         item_id=item_id,
         branch=_binary(row.get("branch"), "branch"),
         swapped=swapped in (True, "true"),
         chosen=None if chosen in (None, "") else _binary(chosen, "chosen"),
-        plays=number_of(row.get("plays") or 0, "plays"),
+        plays=None if plays in (None, "") else number_of(plays, "plays"),
     )
 
 
@@ -187,6 +189,7 @@ def listeners(ratings: Sequence[Rating]) -> pa.Table:
         told = [one for one in mine if one.chosen is not None]
         right = sum(one.chosen == one.branch for one in told)
         low, high = wilson_interval(right, len(told))
+        plays = [one.plays for one in mine if one.plays is not None]
         rows.append(
             {
                 "listener": name,
@@ -199,7 +202,7 @@ def listeners(ratings: Sequence[Rating]) -> pa.Table:
                 "chose_first": sum(one.chosen == int(one.swapped) for one in told) / len(told)
                 if told
                 else None,
-                "plays_mean": sum(one.plays for one in mine) / len(mine),
+                "plays_mean": sum(plays) / len(plays) if plays else None,
             }
         )
     return pa.Table.from_pylist(rows, schema=LISTENERS)

@@ -8,6 +8,7 @@ import pytest
 from operators.audit.listening import Rating, agreement, listeners, listening_page, read_exports
 from operators.benchmarks.emotions import EmotionAudit
 from operators.tables import TableError
+from pipelines.listen import read_back
 from tests.browser import opened
 
 HOSTILE = '</script><script>document.title="taken"</script><img src=x onerror=alert(1)>'
@@ -81,6 +82,12 @@ def test_saving_twice_counts_once_and_contradictions_are_refused(tmp_path):
             "bad_swapped",
         ),
         (json.dumps({"page": "p", "ratings": [GOOD]}), "missing_name"),
+        (
+            json.dumps(
+                {"page": "p", "listener": "x", "ratings": [{"item_id": "a", "branch": 0, "swapped": True}]}
+            ),
+            "no_chosen",
+        ),
     ],
 )
 def test_a_broken_export_names_itself(tmp_path, text, said):
@@ -89,6 +96,26 @@ def test_a_broken_export_names_itself(tmp_path, text, said):
     with pytest.raises(TableError, match=said) as raised:
         read_exports([str(path)])
     assert "x.json" in str(raised.value) or "no rating" in said
+
+
+def test_what_an_export_does_not_say_is_no_number(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(
+        "page,listener,item_id,branch,swapped,chosen,plays\np,anna,a,0,true,,\np,anna,b,1,false,1,4\n"
+    )
+    ratings = read_exports([str(path)])
+    assert ratings == [
+        rating("anna", "a", None, swapped=True, plays=None),
+        rating("anna", "b", 1, branch=1, plays=4),
+    ]
+    (anna,) = listeners(ratings).to_pylist()
+    assert (anna["n_rated"], anna["n_cannot_tell"], anna["plays_mean"]) == (1, 1, 4.0)
+
+
+def test_a_name_that_looks_like_markup_is_printed_as_it_is(tmp_path, capsys):
+    """Rich would end at a closing tag without an opening one."""
+    read_back([export(tmp_path / "1.json", GOOD, listener="[/red] anna")], tmp_path / "listen.html")
+    assert "[/red] anna" in capsys.readouterr().out
 
 
 def test_the_page_knows_no_emotion():
