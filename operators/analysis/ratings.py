@@ -114,9 +114,7 @@ def human_correlation(
     Over chains (items drawn for the interval), and over the means of models by benchmark, whose p is the paper's: with
     its 9 models on 2 benchmarks, eight of Table 5's ten p values are those of n = 18.
     """
-    human = mean_ratings(ratings)
-    keys = list(zip(rows["item_id"].to_pylist(), rows["model"].to_pylist(), strict=True))
-    rated = np.array([human.get(key, math.nan) for key in keys])
+    rated = rated_rows(rows, mean_ratings(ratings))
     if not np.isfinite(rated).any():
         raise TableError(
             "no rated chain is in the run: item_id and model of the ratings must be those of the run"
@@ -133,6 +131,26 @@ def human_correlation(
             "human", name, "spearman_rho", rho, n=len(pairs), unit="models on a benchmark", method=FISHER_RANKS,
             interval=interval, p=p, versus="mean rating",
         )  # fmt: skip
+
+
+def rated_rows(rows: pa.Table, human: Mapping[tuple[str, str], float]) -> np.ndarray:
+    """The mean rating of each row, NaN for none.
+
+    *Our reading* of an item's trials: people rated one chain, the first that has an ARIA, which is the one that
+    `pipelines.annotate` draws. Raises TableError where a rating may be of either of two benchmarks.
+    """
+    rated = np.full(rows.num_rows, np.nan)
+    columns = [rows[name].to_pylist() for name in ("item_id", "model", "benchmark")]
+    met: dict[tuple[str, str], str] = {}
+    for place in np.argsort(~np.isfinite(values_of(rows, "aria")), kind="stable"):
+        *key, benchmark = (column[place] for column in columns)
+        chain = tuple(key)
+        if chain in human and chain not in met:
+            rated[place] = human[chain]
+        if chain in human and met.setdefault(chain, benchmark) != benchmark:
+            told = f"{chain[0]!r} is an item of {met[chain]} and of {benchmark}"
+            raise TableError(f"{told}, and ratings do not say of which: analyse one run at a time")
+    return rated
 
 
 def scores_by_group(rows: pa.Table) -> dict[str, np.ndarray]:

@@ -10,6 +10,7 @@ from operators.analysis.ratings import (
     alpha,
     human_correlation,
     mean_ratings,
+    rated_rows,
     rater_agreement,
     read_ratings,
     reliability,
@@ -87,6 +88,18 @@ def test_metrics_that_follow_people_correlate_and_their_groups_too():
         math.isclose(lines["aria", "models on a benchmark"]["estimate"], 1)
         and lines["aria", "models on a benchmark"]["n"] == 5
     )
+
+
+def test_a_rating_is_of_one_trial_and_of_one_benchmark():
+    """Of three trials the first with an ARIA was rated: 0.5 (M1 of the one before it is 0.1, of the one after 0.9)."""
+    lame = dict.fromkeys(METRICS, 0.1) | {METRICS[2]: None}
+    rows = scored_rows(
+        [("A", "x", "i", lame), ("A", "x", "i", 0.5), ("A", "x", "i", 0.9), ("A", "x", "j", 0.2)]
+    )
+    rated = rated_rows(rows, {("i", "A"): 4.0})
+    assert np.isnan(rated).tolist() == [True, False, True, True] and rated[1] == 4.0
+    with pytest.raises(TableError, match="'i' is an item of x and of y"):
+        rated_rows(scored_rows([("A", "x", "i", 0.5), ("A", "y", "i", 0.5)]), {("i", "A"): 4.0})
 
 
 def test_ratings_of_other_chains_are_refused():
