@@ -22,6 +22,7 @@ from operators.export import write_all
 from operators.extraction import Extract
 from operators.fingerprint import fingerprint
 from operators.frames import with_columns
+from operators.leaderboard import markdown_cell
 from operators.schema import CLIPS, ITEM, RESPONSE, result_schema
 from operators.store import Store
 from operators.stress import compare, manipulated, sentences, silent_clip
@@ -99,7 +100,8 @@ def write(folder: Path, scored: pa.Table, changes: pa.Table) -> None:
     rows = scored.select(schema.names).cast(schema)
     pq.write_table(rows, folder / "stress_rows.parquet", compression="zstd")
     lines: Sequence[str] = list(sentences(changes))
-    (folder / "stress_findings.md").write_text("".join(f"- {line}\n" for line in lines), encoding="utf-8")
+    said = "".join(f"- {markdown_cell(line, limit=1000)}\n" for line in lines)
+    (folder / "stress_findings.md").write_text(said, encoding="utf-8")
 
 
 if __name__ == "__main__":

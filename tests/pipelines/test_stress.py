@@ -52,8 +52,8 @@ def test_toys_count_words_of_the_reasoning_so_that_only_longer_reasoning_pays(to
             assert changes[name, outcome]["difference"] == pytest.approx(expected), (name, outcome)
     findings = (toy_run / "stress" / "stress_findings.md").read_text()
     assert (
-        "- every_choice PAYS: ARIA +" in findings
-        and "- all_music does not pay: it raises no metric" in findings
+        r"- every\_choice PAYS: ARIA +" in findings
+        and r"- all\_music does not pay: it raises no metric" in findings
     )
     said = capsys.readouterr()
     assert "Only 3 items" in said.out and "scored by another" not in said.err
