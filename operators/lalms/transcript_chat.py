@@ -6,14 +6,16 @@ How far it gets says how much of a benchmark is in the words. It hears no sound,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from operators.audio import Clip, pcm_hash
 from operators.backbones.speech_recogniser import SAMPLE_RATE, SpeechRecogniser
 from operators.base import Batch
+from operators.batching import Memo
 from operators.chat_api import UNAVAILABLE, ChatUnavailable
 from operators.lalms.asking import Request, Said, answer_rows
 from operators.lalms.hearing import Hearing
@@ -33,22 +35,39 @@ class TranscriptChat(OpenAIChat):
 
     def build(self) -> Callable[[Batch], Batch]:
         """Load the recogniser and connect, as OpenAIChat does. Raises WeightsError without the recogniser."""
-        hearing, recogniser = Hearing(self.limits, SAMPLE_RATE), self.recogniser.load()
+        hearing, transcripts = Hearing(self.limits, SAMPLE_RATE), Transcripts(self.recogniser.load())
         try:
             client: Any = dataclasses.replace(self.endpoint, max_tokens=self.max_new_tokens).connect()
         except ChatUnavailable as error:
             silent = Said(reason=f"{UNAVAILABLE}: {error}")
             return lambda batch: answer_rows(self, hearing, lambda asked: [silent] * len(asked), batch)
         return lambda batch: answer_rows(
-            self, hearing, lambda asked: say(self, client, transcribed(asked, recogniser)), batch
+            self, hearing, lambda asked: say(self, client, transcribed(asked, transcripts)), batch
         )
 
 
-def transcribed(requests: Sequence[Request], recogniser: Any) -> list[Request]:
+class Transcripts:
+    """What was said in clips; each distinct sound is recognised once, in however many trials it stands."""
+
+    def __init__(self, recogniser: Any) -> None:
+        self._recogniser, self._memo = recogniser, Memo("clips")
+
+    def of(self, clips: Sequence[Clip]) -> list[str]:
+        """One text per clip, harmless in a prompt."""
+        names = [pcm_hash(clip) for clip in clips]
+        sounds = dict(zip(names, clips, strict=True))
+        return self._memo.get(names, lambda new: self._recognise(sounds, new))
+
+    def _recognise(self, sounds: Mapping[str, Clip], names: Sequence[str]) -> list[str]:
+        texts = self._recogniser.transcribe([sounds[name] for name in names])
+        return [harmless(text) or NO_WORDS for text in texts]
+
+
+def transcribed(requests: Sequence[Request], transcripts: Transcripts) -> list[Request]:
     """The requests with every clip replaced by what was said in it."""
     read = []
     for one in requests:
-        words = [harmless(text) or NO_WORDS for text in recogniser.transcribe(one.clips)]
+        words = transcripts.of(one.clips)
         parts = [part if isinstance(part, str) else f'Transcript: "{words[part]}"' for part in one.parts]
         read.append(dataclasses.replace(one, parts=parts, clips=[]))
     return read
