@@ -6,7 +6,10 @@ import json
 from collections.abc import Iterable, Mapping
 
 # What adds up over responses; other entries (flags, words) describe one response alone.
-COUNTS = ("prompt_tokens", "completion_tokens", "audio_tokens", "audio_seconds", "audio_seconds_used", "cost")
+COUNTS = (
+    *("prompt_tokens", "completion_tokens", "audio_tokens"),
+    *("n_audio", "audio_seconds", "audio_seconds_used", "cost"),
+)
 
 
 def read(text: str | None) -> dict:

@@ -16,7 +16,6 @@ from omegaconf import DictConfig
 from operators.base import Spec
 from operators.mugen.report import show
 from operators.mugen.tables import AGREEMENT, CURVE, POSITIONS, scaling, summarise
-from operators.mugen.votes import tokens
 from pipelines.lookup import Tally
 from pipelines.phases import Journal
 from pipelines.record import write_record
@@ -30,21 +29,22 @@ def counts_of_audio(items: pa.Table, trials: pa.Table, journal: Journal) -> dict
     clips_named: over all items; clips_distinct: different locators among them; clips_presented: over all generations;
     clips_per_prompt: how many generations were given 5, 6 ... clips. clips_decoded: once to be hashed, and once more by
     a model that keeps what it made of a clip, whatever the number of trials (0 for recorded answers, which need no
-    audio). encoder_calls: clips that the model was given in this run, by the count of its memory "clips", else by the
-    usage it reports; null where it tells neither. cache_hits: presented clips that needed no call, because the model had
-    met them or the response was in the store.
+    audio). encoder_calls: clips that the model was given in this run, by the count of its memory "clips", else those in
+    the prompts of the responses generated now (a server may keep what it made of a clip, and does not tell); null where
+    the model tells neither. cache_hits: presented clips that needed no call, because the model had met them or the
+    response was in the store.
     """
     usable = items.filter(pc.is_null(items["item_error"]))
     named = [uri for uris in usable["audio_uris"].to_pylist() for uri in uris]
     fixed = trials["n_reference"].to_pylist()
     given = [len(order) + n for order, n in zip(trials["audio_order"].to_pylist(), fixed, strict=True)]
     generated = [tally for name, tally in journal.stages.items() if name != "audio"]
-    calls = encoder_calls(trials, generated)
+    calls = encoder_calls(generated)
     return {
         "clips_named": len(named),
         "clips_distinct": len(set(named)),
         "clips_decoded": sum(
-            tally.encoded.get(name, 0) for tally in journal.stages.values() for name in ("clips", "decoded")
+            tally.encoded.get("decoded", tally.encoded.get("clips", 0)) for tally in journal.stages.values()
         ),
         "clips_presented": sum(given),
         "clips_per_prompt": {str(n): count for n, count in sorted(Counter(given).items())},
@@ -55,13 +55,10 @@ def counts_of_audio(items: pa.Table, trials: pa.Table, journal: Journal) -> dict
     }
 
 
-def encoder_calls(trials: pa.Table, generated: Sequence[Tally]) -> int | None:
+def encoder_calls(generated: Sequence[Tally]) -> int | None:
     """Clips that a model was given in this run; None where it does not tell."""
-    if not any(tally.computed for tally in generated):
-        return 0
-    if any("clips" in tally.encoded for tally in generated):
-        return sum(tally.encoded.get("clips", 0) for tally in generated)
-    return tokens(trials.select(["usage"]).to_pylist(), "encoder_calls")
+    calls = [tally.encoded.get("clips", tally.usage.get("n_audio")) for tally in generated if tally.computed]
+    return None if None in calls else int(sum(calls))
 
 
 def write_run(

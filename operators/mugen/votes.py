@@ -6,7 +6,6 @@ has no answer and is not right (section 3.2: selecting none is incorrect), and i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from operators.mugen.presentation import Strategy, generation_set
+from operators.usage import number
 from operators.voting import majority
 
 _ABOUT = [
@@ -138,13 +138,8 @@ def _unjudged(item: Mapping[str, Any], model: str, n: int | None, strategy: str)
 
 def tokens(trials: Iterable[Mapping[str, Any]], name: str) -> int | None:
     """The sum of one count over the `usage` of trials; None where any trial does not tell."""
-    total = 0
-    for row in trials:
-        usage = json.loads(row["usage"]) if row["usage"] else {}
-        if not isinstance(usage.get(name), (int, float)):
-            return None
-        total += int(usage[name])
-    return total
+    counts = [number(row["usage"], name) for row in trials]
+    return None if None in counts else int(sum(counts))
 
 
 def trials_curve(items: Mapping[str, Trials]) -> list[tuple[int, int, int]]:

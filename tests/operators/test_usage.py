@@ -10,7 +10,7 @@ from operators.usage import in_words, number, read, together, totals
 def test_totals_by_hand():
     texts = [
         json.dumps({"prompt_tokens": 100, "completion_tokens": 10, "cost": 0.25, "audio_truncated": True}),
-        json.dumps({"prompt_tokens": 20, "audio_seconds_used": 1.5}),
+        json.dumps({"prompt_tokens": 20, "audio_seconds_used": 1.5, "n_audio": 6}),
         None,
         "not json",
         "[1]",
@@ -20,6 +20,7 @@ def test_totals_by_hand():
         "completion_tokens": 10,
         "cost": 0.25,
         "audio_seconds_used": 1.5,
+        "n_audio": 6,
     }
     assert together({"cost": 1.0}, {"cost": 0.5, "prompt_tokens": 2}) == {"cost": 1.5, "prompt_tokens": 2}
     assert in_words(totals(texts)) == "120 prompt tokens, 10 completion tokens, cost 0.2500"

@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from pipelines.lookup import Tally
+from pipelines.mugen_record import encoder_calls
 from pipelines.record import free_folder, presentable
 
 
@@ -16,3 +18,13 @@ def test_no_credential_of_a_uri_is_written_down(secret):
     written = json.dumps(presentable({"store": {"root": secret}, "list": [secret, 3, None]}))
     assert "SECRET" not in written and "KEY" not in written
     assert presentable("runs/a folder?x=1") == "runs/a folder?x=1", "a path is no URI"
+
+
+def test_clips_given_to_a_model_are_those_of_its_memory_or_else_of_its_prompts():
+    remembers = Tally(computed=40, encoded={"clips": 27}, usage={"n_audio": 240})
+    sends = Tally(computed=40, encoded={"decoded": 27}, usage={"n_audio": 240})
+    silent = Tally(computed=40, encoded={"decoded": 27})
+    assert encoder_calls([remembers]) == 27 and encoder_calls([sends]) == 240
+    assert encoder_calls([remembers, sends]) == 27 + 240
+    assert encoder_calls([sends, silent]) is None, "a part that is not known makes the sum unknown"
+    assert encoder_calls([Tally(from_store=40)]) == encoder_calls([]) == 0
