@@ -20,6 +20,8 @@ import numpy as np
 CPU_TOKENS, GPU_TOKENS = 512, 16384
 # A written token reads every weight once, however many rows share the step.
 CPU_TOKENS_WRITING = 4096
+# Results of one memo that are remembered: enough for every run short of a million texts.
+KEPT = 1 << 20
 # Seconds between two looks at what another copy of the step is computing.
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.005, 0.5
 
@@ -105,12 +107,12 @@ _AT_HAND: ContextVar[Units | None] = ContextVar("units", default=None)
 class Memo:
     """Results by key: a thing met again, in this batch, a later one or a copy of the step, is not computed again.
 
-    `name` says what its keys are ("clips"). The last `size` results are kept, enough for every run short of a million
-    texts. None means that there is no result; it is not kept. `shared` False: every copy of the step has its own, for
-    results that are larger than the work they save, such as waveforms.
+    `name` says what its keys are ("clips"). The last `size` results are kept. None means that there is no result; it is
+    not kept. `shared` False: every copy of the step has its own, for results that are larger than the work they save, such
+    as waveforms. `compute` must not ask another shared memo: a copy that waits while others wait for it may wait for ever.
     """
 
-    def __init__(self, name: str = "units", size: int = 1 << 20, shared: bool = True) -> None:
+    def __init__(self, name: str = "units", size: int = KEPT, shared: bool = True) -> None:
         self._name, self._size, self._shared = name, size, shared
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
         self._units = _AT_HAND.get() or Units()

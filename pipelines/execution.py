@@ -11,6 +11,7 @@ Several actors of one stage share a ledger, so that a clip, text or pair that tw
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import warnings
@@ -92,38 +93,31 @@ def run(stages: list[Stage], table: pa.Table, title: str, whole: str | None = No
     """Stream `table` through `stages` and yield finished blocks as they come, in any order, under a progress bar.
 
     `whole` names a column whose equal neighbours are never parted: one actor meets them one after the other, so that a
-    model can keep what their prompts share. What the memos of a stage compute is computed once in a run, whatever the number of actors. Needs an open `session`.
+    model can keep what their prompts share. What the memos of a stage compute is computed once in a run, whatever the
+    number of actors, as long as none dies for good. Needs an open `session`.
     """
     if table.num_rows == 0:
         return
     missing = np.ones(table.num_rows, dtype=bool)
     numbered = with_columns(table, {ROW: pa.array(np.arange(table.num_rows))})
-    ledgers = _Ledgers.start(stages)
     with tqdm(total=table.num_rows, desc=f"{title:<10}", unit="row", smoothing=0) as bar:
-        for block in _surviving(stages, numbered, missing, ledgers, whole):
+        for block in _surviving(stages, numbered, missing, whole):
             missing[block[ROW].to_numpy()] = False
             bar.update(block.num_rows)
             yield block.drop_columns(ROW)
 
 
 class _Ledgers:
-    """The account of a run in a small actor of its own, and what a worker needs to take part in it."""
+    """The account of one job in a small actor of its own, and what a worker needs to take part in it."""
 
-    def __init__(self, account: object) -> None:
-        self.account = account
-
-    @classmethod
-    def start(cls, stages: list[Stage]) -> _Ledgers | None:
-        """None where no stage has several workers: a worker's own memory is enough then."""
+    def __init__(self) -> None:
         import ray
 
-        if max(stage.resources.actors for stage in stages) == 1:
-            return None
         # One that dies with its node starts anew and knows nothing: work is then repeated, and no row is lost.
         options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
-        return cls(ray.remote(**options)(Account).remote())
+        self.account = ray.remote(**options)(Account).remote()
 
-    def drop_claims(self, worker: str | None = None) -> None:
+    def drop_claims(self, worker: str) -> None:
         import ray
 
         ray.get(self.account.drop.remote(worker))
@@ -141,7 +135,8 @@ class _Ledger:
     def claim(self, memo: str, keys: list) -> tuple[dict, list]:
         import ray
 
-        return ray.get(self._account.claim.remote(self._worker, f"{self._stage}.{memo}", keys))
+        found, mine = ray.get(self._account.claim.remote(self._worker, f"{self._stage}.{memo}", keys))
+        return copy.deepcopy(found), mine  # for the reason that the account has
 
     def settle(self, memo: str, results: dict, given_back: list) -> None:
         import ray
@@ -166,33 +161,27 @@ class _Worker(Pool):
 
 
 def _surviving(
-    stages: list[Stage],
-    table: pa.Table,
-    missing: np.ndarray,
-    ledgers: _Ledgers | None,
-    whole: str | None,
+    stages: list[Stage], table: pa.Table, missing: np.ndarray, whole: str | None
 ) -> Iterator[pa.Table]:
     """All blocks of `table`, whatever dies. `missing` [rows] is kept by the caller: what has not been yielded yet."""
     try:
-        yield from _stream(stages, table, ledgers, whole)
+        yield from _stream(stages, table, whole)
+        return
     except WorkersDied:
-        if ledgers:
-            ledgers.drop_claims()
-        # Halves of what is missing, down to single rows: only a row that kills alone is to blame.
-        rows = np.flatnonzero(missing[table[ROW].to_numpy()])
-        rest = table.take(rows)
-        if len(rows) == 1:
-            reason = f"worker_died: no worker survives this row ({RETRIES + 1} tries); see Ray's logs"
-            yield given_up(stages, rest, reason)
-            return
-        for half in (rest.slice(0, len(rows) // 2), rest.slice(len(rows) // 2)):
-            yield from _surviving(stages, half, missing, ledgers, whole)
+        pass  # left behind at once, because it holds the job that failed
+    # Halves of what is missing, down to single rows: only a row that kills alone is to blame.
+    rows = np.flatnonzero(missing[table[ROW].to_numpy()])
+    rest = table.take(rows)
+    if len(rows) == 1:
+        reason = f"worker_died: no worker survives this row ({RETRIES + 1} tries); see Ray's logs"
+        yield given_up(stages, rest, reason)
+        return
+    for half in (rest.slice(0, len(rows) // 2), rest.slice(len(rows) // 2)):
+        yield from _surviving(stages, half, missing, whole)
 
 
-def _stream(
-    stages: list[Stage], table: pa.Table, ledgers: _Ledgers | None, whole: str | None
-) -> Iterator[pa.Table]:
-    """One Ray Data job over `table`."""
+def _stream(stages: list[Stage], table: pa.Table, whole: str | None) -> Iterator[pa.Table]:
+    """One Ray Data job over `table`, with an account of its own: workers of a job that died claim nothing in the next."""
     import ray
 
     if table.num_rows == 0:
@@ -201,8 +190,10 @@ def _stream(
     size = _block_rows(table.num_rows, min(r.batch_size for r in needs), max(r.actors for r in needs))
     blocks = list(cut(table, size, whole))
     _check_room(stages, len(blocks))
-    dataset = ray.data.from_arrow(blocks)
-    for chain in _pools(stages):
+    dataset, pools = ray.data.from_arrow(blocks), _pools(stages)
+    # A lone worker's own memory is enough.
+    ledgers = _Ledgers() if any(_share(chain, len(blocks))[0] > 1 for chain in pools) else None
+    for chain in pools:
         dataset = _through(dataset, chain, blocks, ledgers)
     try:
         yield from dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
