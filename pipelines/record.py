@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 from omegaconf import DictConfig, OmegaConf
 
 from operators.base import Spec
 from operators.breakdown import breakdown
+from operators.export import to_csv
 from operators.fingerprint import canonical, fingerprint
 from operators.leaderboard import to_markdown
 from operators.locators import shown
@@ -54,7 +54,7 @@ def write_summary(folder: Path, summary: pa.Table, failures: pa.Table) -> None:
     """The means of a run as Parquet and Markdown, and what went wrong how often as CSV."""
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(summary, folder / "summary.parquet")
-    pyarrow.csv.write_csv(failures, folder / "failures.csv")
+    (folder / "failures.csv").write_bytes(to_csv(failures))
     text = "\n".join(part for part in (to_markdown(summary), breakdown(summary)) if part)
     (folder / "summary.md").write_text(text, encoding="utf-8")
 

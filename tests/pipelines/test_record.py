@@ -1,16 +1,27 @@
+import csv
 import json
 
+import pyarrow as pa
 import pytest
 
+from operators.aggregate import FAILURES, SUMMARY
 from pipelines.lookup import Tally
 from pipelines.mugen_record import encoder_calls
-from pipelines.record import free_folder, presentable
+from pipelines.record import free_folder, presentable, write_summary
 
 
 def test_two_runs_of_one_second_get_two_folders(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folders = [free_folder("sample-cascade") for _ in range(4)]
     assert len(set(folders)) == 4 and all(folder.is_dir() for folder in folders)
+
+
+def test_a_model_named_like_a_formula_is_no_formula_in_the_table_of_failures(tmp_path):
+    row = {"model": '=HYPERLINK("http://x")', "stage": "m1", "reason": "r", "example_item_id": "@SUM(1)"}
+    failures = pa.Table.from_pylist([row], schema=FAILURES)
+    write_summary(tmp_path, SUMMARY.empty_table(), failures)
+    (told,) = csv.DictReader((tmp_path / "failures.csv").read_text().splitlines())
+    assert told["model"] == '\'=HYPERLINK("http://x")' and told["example_item_id"] == "'@SUM(1)"
 
 
 @pytest.mark.parametrize("secret", ["s3://KEY:SECRET@bucket/x", "https://h/a.wav?X-Amz-Signature=SECRET"])
