@@ -17,7 +17,7 @@ from operators.base import Spec
 from operators.fingerprint import row_keys
 from operators.frames import with_columns
 from operators.judges.option_judge import JudgeError, OptionJudge
-from operators.mugen.options import Asked
+from operators.mugen.options import JUDGE_UNPARSED, Asked
 from operators.mugen.presentation import (
     TRIAL_ROW,
     GenerationSet,
@@ -121,7 +121,7 @@ def _read_row(row: Mapping[str, Any], found: Extraction) -> dict[str, Any]:
         "option_stage": found.stage,
         "option_reason": found.reason,
         "choice_index": choice,
-        "correct": choice == row["gold_index"],
+        "correct": None if found.reason == JUDGE_UNPARSED else choice == row["gold_index"],
     }
 
 
@@ -155,7 +155,7 @@ def _keep(shelf: Shelf, readings: Mapping[str, Extraction]) -> None:
             "details": json.dumps([found.stage, found.reason]),
         }
         for key, found in readings.items()
-        if found.reason != "judge_unparsed"
+        if found.reason != JUDGE_UNPARSED
     ]
     shelf.append(pa.Table.from_pylist(good, schema=shelf.schema))
 

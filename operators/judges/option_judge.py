@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from operators.answers import Extraction
 from operators.chat_api import ChatUnavailable
-from operators.mugen.options import Asked
+from operators.mugen.options import JUDGE_UNPARSED, Asked
 from operators.prompts import Prompt
 
 # The judge had its turn and said nothing: asking again would give the same.
@@ -78,7 +78,7 @@ def parse_decision(reply: str | None, n_options: int) -> Extraction:
     """The judge's last "Decision:" line as an extraction; anything but one option has a reason."""
     found = list(_DECISION.finditer(reply or ""))
     if not found:
-        return Extraction(None, None, "judge_unparsed")
+        return Extraction(None, None, JUDGE_UNPARSED)
     said = found[-1]["said"].casefold()
     if said in ("none", "several"):
         return Extraction(None, None, f"judged_{said}")

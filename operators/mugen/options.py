@@ -184,6 +184,10 @@ def _number(place: str, n_options: int) -> int:
     return ord(place) - ord("a") + 1 if len(place) == 1 and "a" <= place <= "l" else 0
 
 
+# The reason of a reading that failed for the judge's sake: what the response says is not known.
+JUDGE_UNPARSED = "judge_unparsed"
+
+
 class Asked(NamedTuple):
     """What a reader needs of one response: the question, how many options it had, and what was said."""
 

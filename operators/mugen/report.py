@@ -101,7 +101,10 @@ def _asides(members: Sequence[Row], benchmark: str) -> Iterable[str]:
         if row["group_kind"] != "overall":
             continue
         told = [
-            (row["n_items"] - row["n_valid"], "items that cannot be judged"),
+            (
+                row["n_items"] - row["n_valid"],
+                f"items that cannot be judged (were all wrong: {percent(row['n_correct'] / row['n_items'])} % right)",
+            ),
             (row["n_failed"], "items without any response (not right)"),
             (row["n_unanswered"], "items whose trials name no single option (not right)"),
             (row["n_unparsed"], "unreadable trials"),

@@ -124,7 +124,9 @@ def _gain(members: list[Row], baseline: Mapping[str, Row], counted: Row, n_resam
     pairs = [
         (row, baseline[row["item_id"]])
         for row in members
-        if row["item_id"] in baseline and row["item_error"] is None
+        if row["item_id"] in baseline
+        and row["item_error"] is None
+        and baseline[row["item_id"]]["item_error"] is None
     ]
     if len(pairs) < 2:
         return {"n_paired": len(pairs)}

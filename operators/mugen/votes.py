@@ -1,7 +1,8 @@
 """From trials to answers: one vote per item and strategy, and what the trials of an item say about each other.
 
 MUGEN sections 3.2 and 5.1. A trial without a readable option does not vote; an item none of whose trials can be read
-has no answer and is not right (section 3.2: selecting none is incorrect), and is counted by name.
+has no answer and is not right (section 3.2: selecting none is incorrect), and is counted by name. *Our reading*: where an
+LLM judge failed to say what such trials chose, the fault is the judge's, and the item cannot be judged.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from operators.mugen.options import JUDGE_UNPARSED
 from operators.mugen.presentation import Strategy, generation_set
 from operators.usage import number
 from operators.voting import majority
@@ -50,7 +52,7 @@ TRIALS = pa.schema(
     ]
 )
 
-# One answer: an item under one strategy. `correct` is null only where the item itself cannot be judged.
+# One answer: an item under one strategy. `correct` is null only where the item cannot be judged (`item_error`).
 VOTES = pa.schema(
     [
         *_ABOUT,
@@ -112,19 +114,21 @@ def _answer(trials: Trials, strategy: str) -> dict[str, Any]:
     first = trials[0]
     won = majority([row["choice_index"] for row in trials], [row["trial"] for row in trials])
     missing = sum(row["response_error"] is not None for row in trials)
+    unread = sum(row["option_reason"] == JUDGE_UNPARSED for row in trials)
+    unknown = bool(unread) and won.index is None
     return {
         **{name: first[name] for name, _ in _ABOUT},
         "strategy": strategy,
         "gold_index": first["gold_index"],
         "choice_index": won.index,
-        "correct": won.index == first["gold_index"],
+        "correct": None if unknown else won.index == first["gold_index"],
         "tie": won.tie,
         "n_trials": len(trials),
         "n_votes": won.n_votes,
         "n_unparsed": won.n_unparsed - missing,
         "n_missing": missing,
         **{name: tokens(trials, name) for name in ("prompt_tokens", "completion_tokens")},
-        "item_error": None,
+        "item_error": f"{JUDGE_UNPARSED}: {unread} of {len(trials)} verdicts" if unknown else None,
     }
 
 

@@ -119,7 +119,7 @@ def test_a_judge_is_asked_once_per_distinct_response_and_its_failures_again(tmp_
     assert first["choice_index"].to_pylist() == [0, 0, None] and first["correct"].to_pylist() == [
         True,
         True,
-        False,
+        None,
     ]
     assert first["option_reason"].to_pylist() == [None, None, "judge_unparsed"]
     assert "Question 0" in Counting.asked[0], "the judge sees the question of the benchmark"

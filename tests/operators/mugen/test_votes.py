@@ -6,6 +6,7 @@ import random
 import pyarrow as pa
 import pytest
 
+from operators.mugen.options import JUDGE_UNPARSED
 from operators.mugen.presentation import Strategy, map_back, trial_rows
 from operators.mugen.tables import curve, summarise
 from operators.mugen.votes import TRIALS, cells, pairwise_agreement, tokens, vote
@@ -39,6 +40,31 @@ def accuracies(trials):
     votes = vote(trials, [], STRATEGIES, separate_voting=False)
     overall = [row for row in summarise(votes, n_resamples=200).to_pylist() if row["group_kind"] == "overall"]
     return {row["strategy"]: row for row in overall}
+
+
+def test_a_judge_that_fails_makes_no_answer_wrong():
+    # Gold first: "direct" of q0 has its only verdict lost, of q1 it is right; every third verdict is lost for the votes.
+    def lost(row):
+        return row["trial"] % 3 == 0 and row["item_id"] == "q0"
+
+    rows = trials_of(lambda position, trial: position, [0, 0, 0]).to_pylist()
+    cut = [
+        row | {"option_position": None, "choice_index": None, "correct": None, "option_reason": JUDGE_UNPARSED}
+        if lost(row) else row for row in rows
+    ]  # fmt: skip
+    votes = vote(pa.Table.from_pylist(cut, schema=TRIALS), [], STRATEGIES, separate_voting=False)
+    direct = {row["item_id"]: row for row in votes.to_pylist() if row["strategy"] == "direct"}
+    assert direct["q0"]["correct"] is None and direct["q0"]["item_error"] == "judge_unparsed: 1 of 1 verdicts"
+    found = {
+        row["strategy"]: row for row in summarise(votes, 200).to_pylist() if row["group_kind"] == "overall"
+    }
+    assert (found["direct"]["n_items"], found["direct"]["n_valid"], found["direct"]["accuracy"]) == (
+        3,
+        2,
+        1.0,
+    )
+    assert (found["sc"]["n_valid"], found["sc"]["accuracy"], found["sc"]["n_unparsed"]) == (3, 1.0, 4)
+    assert (found["sc"]["n_paired"], found["sc"]["gain"]) == (2, 0.0), "pairs need both answers"
 
 
 def biased(reach):
