@@ -11,6 +11,8 @@ COUNTS = (
     *("n_audio", "audio_seconds", "audio_seconds_used", "cost"),
 )
 
+LARGEST = 1e15  # no response takes as much of anything; a larger number, infinity or NaN is none
+
 
 def read(text: str | None) -> dict:
     """The entries of one `usage`; none where there is no text, or it is no JSON object (files of others hold anything)."""
@@ -22,9 +24,13 @@ def read(text: str | None) -> dict:
 
 
 def number(text: str | None, name: str) -> float | None:
-    """One entry as a number; None where it is missing or something else."""
-    value = read(text).get(name)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    """One entry as a finite number; None where it is missing or something else."""
+    return _number(read(text).get(name))
+
+
+def _number(value: object) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) < LARGEST else None
 
 
 def totals(texts: Iterable[str | None]) -> dict[str, float]:
@@ -33,8 +39,8 @@ def totals(texts: Iterable[str | None]) -> dict[str, float]:
     for text in texts:
         entries = read(text)
         for name in COUNTS:
-            if isinstance(entries.get(name), (int, float)):
-                sums[name] = sums.get(name, 0) + entries[name]
+            if (value := _number(entries.get(name))) is not None:
+                sums[name] = sums.get(name, 0) + value
     return sums
 
 

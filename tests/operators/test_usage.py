@@ -28,10 +28,24 @@ def test_totals_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [('{"x": 2}', 2.0), ('{"x": "2"}', None), ('{"x": true}', None), (None, None)]
+    ("text", "value"),
+    [
+        ('{"x": 2}', 2.0),
+        ('{"x": "2"}', None),
+        ('{"x": true}', None),
+        (None, None),
+        ('{"x": NaN}', None),
+        ('{"x": -Infinity}', None),
+        (f'{{"x": 1{"0" * 400}}}', None),
+    ],
 )
 def test_one_number(text, value):
     assert number(text, "x") == value
+
+
+def test_what_is_no_number_is_left_out_of_a_sum():
+    texts = ['{"cost": NaN, "prompt_tokens": true}', '{"cost": 0.5, "prompt_tokens": 3}']
+    assert totals(texts) == {"cost": 0.5, "prompt_tokens": 3}
 
 
 def test_a_list_is_no_usage():
