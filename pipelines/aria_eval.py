@@ -35,6 +35,7 @@ from pipelines.phases import Journal, extract, score
 from pipelines.preflight import check_counts, check_ready, needs_of
 from pipelines.record import free_folder, write_predictions, write_record, write_tables
 from pipelines.responses import gather, load_questions
+from pipelines.sweeps import with_own_folder
 
 METRIC_STAGES = ("m1", "m2", "m3", "m4", "m5", "m6")
 
@@ -42,7 +43,7 @@ METRIC_STAGES = ("m1", "m2", "m3", "m4", "m5", "m6")
 def main(config: DictConfig) -> None:
     """What Hydra calls: only it knows the names of the chosen options."""
     chosen = HydraConfig.get().runtime.choices
-    evaluate(config, chosen["model"], f"{chosen['benchmark']}-{chosen['model']}")
+    evaluate(with_own_folder(config), chosen["model"], f"{chosen['benchmark']}-{chosen['model']}")
 
 
 def evaluate(config: DictConfig, name: str, title: str) -> None:

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from operators.store import StoreError
 from operators.tables import TableError
 from operators.weights import WeightsError
 from pipelines.execution import ResourceError
+from pipelines.sweeps import Sweep, in_sweep
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
@@ -193,13 +195,16 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
         "1"  # Hydra then raises instead of printing, and we can say what is allowed
     )
 
+    sweep = Sweep()
+
     @functools.wraps(task)
     def readable(config: DictConfig) -> None:
         # Caught inside the job: Hydra announces with all overrides whatever error leaves it.
-        try:
-            task(config)
-        except (ConfigError, OmegaConfBaseException, *MENDABLE) as error:
-            sys.exit(f"error: {error}")
+        with sweep.job() if in_sweep() else nullcontext():
+            try:
+                task(config)
+            except (ConfigError, OmegaConfBaseException, *MENDABLE) as error:
+                sys.exit(f"error: {error}")
 
     try:
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(readable)()
@@ -207,6 +212,11 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
         sys.exit(f"error: {_explain_composition(error)}")
     except OmegaConfBaseException as error:
         sys.exit(f"error: {error}")
+    finally:
+        if verdict := sweep.verdict():
+            print(verdict, file=sys.stderr)
+    if sweep.failed:
+        sys.exit(1)
 
 
 def as_lists(arguments: Sequence[str], keys: Sequence[str]) -> list[str]:

@@ -36,6 +36,7 @@ from pipelines.phases import Journal, extract, generate, probe_audio
 from pipelines.preflight import check_counts, check_ready, needs_of
 from pipelines.record import free_folder, write_record
 from pipelines.responses import join_items, load_questions
+from pipelines.sweeps import with_own_folder
 
 NOTHING_TO_INJECT = "nothing_to_inject: no other perception or wrong choice can be drawn for this item"
 
@@ -43,7 +44,7 @@ NOTHING_TO_INJECT = "nothing_to_inject: no other perception or wrong choice can 
 def main(config: DictConfig) -> None:
     """What Hydra calls: only it knows the names of the chosen options."""
     chosen = HydraConfig.get().runtime.choices
-    evaluate(config, chosen["model"], f"perturb-{chosen['benchmark']}-{chosen['model']}")
+    evaluate(with_own_folder(config), chosen["model"], f"perturb-{chosen['benchmark']}-{chosen['model']}")
 
 
 def evaluate(config: DictConfig, name: str, title: str) -> None:
