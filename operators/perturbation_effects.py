@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from operators.modes import Mode
+from operators.perturbations import NOTHING_TO_INJECT
 from operators.statistics import paired_bootstrap, wilson_interval
 
 N_RESAMPLES = 10_000
@@ -33,7 +34,7 @@ class Behaviour(NamedTuple):
 
     n: items with an answer of its own and one after the scaffolding chain; followed: how many then gave the choice that the
     chain leads to; kept: how many gave their own answer again. accuracy_low: lower Wilson bound of the accuracy without any
-    injection; chance: accuracy of a guess.
+    injection, over responses: a server that failed says nothing of the model; chance: accuracy of a guess.
     """
 
     n: int
@@ -44,16 +45,20 @@ class Behaviour(NamedTuple):
 
 
 def mode_of_behaviour(behaviour: Behaviour) -> Mode | None:
-    """Table 4's mode from what fabricated reasoning does to the answer; None where nothing could be compared.
+    """Table 4's mode from what fabricated reasoning does to the answer; None where nothing could be compared, or no
+    sentence of the paper fits.
 
     Section 4: Scaffolding models go along with a chain of right structure and fabricated content; Reasoning models resist
     and re-ground their answer in the audio; for Decoration models the chain has no effect. *Our reading*, since the last
-    two both keep their answers: an answer that was kept is grounded where the model's own answers beat a guess.
+    two both keep their answers: an answer that was kept is grounded where the model's own answers beat a guess. A model that
+    mostly does neither, but goes to a third choice, fits none of the three.
     """
     if behaviour.n == 0:
         return None
     if behaviour.followed > behaviour.kept:
         return "Scaffolding"
+    if 2 * behaviour.kept < behaviour.n:
+        return None
     return "Reasoning" if behaviour.accuracy_low > behaviour.chance else "Decoration"
 
 
@@ -62,14 +67,14 @@ def behaviour_of(
 ) -> Behaviour:
     """From rows of the same items under `cot` and `scaffolding`, and the choices that the chains lead to.
 
-    Rows have item_id, choices, gold_index and answer_index.
+    Rows have item_id, choices, gold_index, answer_index and row_error.
     """
     pairs = [
         (own["answer_index"], new["answer_index"], target)
         for own, new, target in zip(originals, after, wrong, strict=True)
         if target is not None and own["answer_index"] is not None and new["answer_index"] is not None
     ]
-    judged = [row for row in originals if row["gold_index"] is not None]
+    judged = [row for row in originals if row["gold_index"] is not None and row["row_error"] is None]
     right = sum(row["answer_index"] == row["gold_index"] for row in judged)
     chance = sum(1 / len(row["choices"]) for row in judged) / len(judged) if judged else 0.0
     return Behaviour(
@@ -86,10 +91,11 @@ def effects(
 ) -> pa.Table:
     """One row per condition (EFFECTS): accuracy, no-answer rate, difference to `baseline` and share of changed answers.
 
-    by_condition: for every condition rows of the same items in the same order, with item_id, gold_index, answer_index,
-    and `row_error` where there is no response. Accuracy counts items whose gold choice is known, failures as not right;
-    the no-answer rate is over responses; a change is counted where both conditions gave an answer. Differences are paired
-    over items (bootstrap), shares have Wilson intervals.
+    by_condition: for every condition rows of the same items in the same order, with item_id, item_error, gold_index,
+    answer_index, and `row_error` where there is no response. Accuracy counts sound items whose gold choice is known, failures
+    as not right, as `aggregate.summarise` does; an item that has nothing to inject was not asked and does not count. The
+    no-answer rate is over responses; a change is counted where both conditions gave an answer. Differences are paired over
+    items (bootstrap), shares have Wilson intervals.
     """
     first = by_condition[baseline]
     return pa.Table.from_pylist(
@@ -104,7 +110,7 @@ def effects(
 def _effect(
     rows: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]], same: bool
 ) -> dict[str, Any]:
-    judged = [row for row in rows if row["gold_index"] is not None]
+    judged = [row for row in rows if _judged(row)]
     responded = [row for row in judged if row["row_error"] is None]
     answered = [row for row in responded if row["answer_index"] is not None]
     correct = sum(_right(row) for row in judged)
@@ -124,6 +130,11 @@ def _effect(
     return about | counts | ({} if same else _difference(rows, first) | _changes(rows, first))
 
 
+def _judged(row: Mapping[str, Any]) -> bool:
+    sound = row["item_error"] is None and row["gold_index"] is not None
+    return sound and row["row_error"] != NOTHING_TO_INJECT
+
+
 def _right(row: Mapping[str, Any]) -> bool:
     return (
         row["row_error"] is None
@@ -136,7 +147,7 @@ def _difference(rows: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, 
     pairs = [
         (_right(new), _right(old))
         for new, old in zip(rows, first, strict=True)
-        if new["gold_index"] is not None
+        if _judged(new) and _judged(old)
     ]
     if len(pairs) < 2:
         return {}

@@ -21,6 +21,7 @@ from typing import Any
 from operators.prompts import PROMPTS, Prompt
 
 N_WORDS = 40
+NOTHING_TO_INJECT = "nothing_to_inject: no other perception or wrong choice can be drawn for this item"
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ def rewritten(
 ) -> list[str | None]:
     """The question to ask for each item under `condition`; None where there is nothing to put in.
 
-    items: with item_id, question, choices, gold_index. originals: what the model said to each of them under `cot`: with
-    perception, and answer_index (None: no answer).
+    items: with item_id, question, choices, gold_index; an item that is broken has None in their place. originals: what the
+    model said to each of them under `cot`: with perception (None: no response), and answer_index (None: no answer).
     """
     if condition == "wrong_perception":
         given = other_perceptions([row["perception"] for row in originals], items, seed)
@@ -77,24 +78,32 @@ def rewritten(
 
 
 def _filled(prompt: str, item: Mapping[str, Any], **given: str | None) -> str | None:
-    if None in given.values():
+    if item["question"] is None or None in given.values():
         return None
     return Prompt(prompt).fill(question=item["question"], **given)
 
 
-def random_hint(item: Mapping[str, Any], seed: int) -> str:
-    """One of the item's choices, each as likely as another."""
-    return _draws("hint", item["item_id"], seed).choice(list(item["choices"]))
+def random_hint(item: Mapping[str, Any], seed: int) -> str | None:
+    """One of the item's choices, each as likely as another; None for an item without choices."""
+    choices = list(item["choices"] or ())
+    return _draws("hint", item["item_id"], seed).choice(choices) if choices else None
 
 
 def other_perceptions(
-    perceptions: Sequence[str], items: Sequence[Mapping[str, Any]], seed: int
+    perceptions: Sequence[str | None], items: Sequence[Mapping[str, Any]], seed: int
 ) -> list[str | None]:
-    """For each item the perception of another item, with other words; None where no other item has one."""
+    """For each item the perception of another item, with other words; None where no other item has one.
+
+    A perception is None where the model gave no response.
+    """
+    told = sorted({text for text in perceptions if text and text.strip()})
+    place = {text: number for number, text in enumerate(told)}
     drawn: list[str | None] = []
     for item, own in zip(items, perceptions, strict=True):
-        others = sorted({text for text in perceptions if text.strip() and text != own})
-        drawn.append(_draws("perception", item["item_id"], seed).choice(others) if others else None)
+        mine = place.get(own, len(told))
+        left = len(told) - (own in place)
+        number = _draws("perception", item["item_id"], seed).choice(range(left)) if left else None
+        drawn.append(None if number is None else told[number + (number >= mine)])
     return drawn
 
 
@@ -109,7 +118,7 @@ def wrong_choices(
     wrong: list[int | None] = []
     for item, original in zip(items, originals, strict=True):
         taken = {item["gold_index"], original["answer_index"]}
-        left = [index for index in range(len(item["choices"])) if index not in taken]
+        left = [index for index in range(len(item["choices"] or ())) if index not in taken]
         able = left and item["gold_index"] is not None
         wrong.append(_draws("scaffolding", item["item_id"], seed).choice(left) if able else None)
     return wrong

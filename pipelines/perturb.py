@@ -24,7 +24,7 @@ from operators.lalms.asking import Lalm
 from operators.mode_table import modes_side_by_side
 from operators.perturbation_effects import behaviour_of, effects
 from operators.perturbation_report import show, to_markdown
-from operators.perturbations import CONDITIONS, rewritten, wrong_choices
+from operators.perturbations import CONDITIONS, NOTHING_TO_INJECT, rewritten, wrong_choices
 from operators.prompts import Prompt
 from operators.store import Store
 from operators.weights import require
@@ -37,8 +37,6 @@ from pipelines.preflight import check_counts, check_ready, needs_of
 from pipelines.record import free_folder, write_record
 from pipelines.responses import join_items, load_questions
 from pipelines.sweeps import with_own_folder
-
-NOTHING_TO_INJECT = "nothing_to_inject: no other perception or wrong choice can be drawn for this item"
 
 
 def main(config: DictConfig) -> None:

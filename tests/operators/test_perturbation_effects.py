@@ -3,6 +3,7 @@
 import pytest
 
 from operators.perturbation_effects import Behaviour, behaviour_of, effects, mode_of_behaviour
+from operators.perturbations import NOTHING_TO_INJECT
 from operators.statistics import wilson_interval
 
 TITLES = {"cot": "Original CoT", "answer_swap": "AnsSwap"}
@@ -15,6 +16,7 @@ def rows(*answers, gold=0, error=()):
             "model": "m",
             "benchmark": "b",
             "choices": ["x", "y", "z", "w"],
+            "item_error": None,
             "gold_index": gold,
             "answer_index": answer,
             "row_error": "response_error: x" if n in error else None,
@@ -44,6 +46,16 @@ def test_effects_by_hand():
 def test_an_item_without_a_gold_choice_is_not_counted():
     (cot,) = effects({"cot": rows(0, 0, gold=None)}, TITLES).to_pylist()
     assert cot["n_items"] == 0 and cot["accuracy"] is None and cot["no_answer_rate"] is None
+
+
+def test_an_item_that_was_not_asked_is_not_wrong():
+    asked = rows(0, 0, None)
+    asked[2]["row_error"] = NOTHING_TO_INJECT
+    broken = {**rows(None)[0], "item_error": "bad_row: x", "row_error": "bad_row: x"}
+    _, swap = effects({"cot": [*rows(0, 1, 1), broken], "answer_swap": [*asked, broken]}, TITLES).to_pylist()
+    assert (swap["n_items"], swap["n_failed"], swap["accuracy"]) == (2, 0, 1.0)
+    # Of the two items asked under both: 1 and 1 against 1 and 0.
+    assert swap["difference"] == pytest.approx(1 / 2)
 
 
 def test_nothing_answered_is_counted_and_gives_no_rate():
@@ -80,3 +92,19 @@ def test_keeping_answers_that_are_no_better_than_a_guess_is_decoration():
 def test_what_cannot_be_compared_has_no_mode():
     assert behaviour_of(rows(None, 0), rows(0, 0), [1, None]).n == 0
     assert mode_of_behaviour(Behaviour(0, 0, 0, 0.9, 0.25)) is None
+
+
+def test_going_to_a_third_choice_fits_no_mode():
+    # Neither where the chain leads (1) nor what it said before (0), but 2: six of ten.
+    behaviour = behaviour_of(rows(*[0] * 10), rows(*[2] * 6, *[0] * 3, 1), [1] * 10)
+    assert (behaviour.n, behaviour.followed, behaviour.kept) == (10, 1, 3)
+    assert mode_of_behaviour(behaviour) is None
+
+
+def test_a_server_that_failed_makes_no_decoration():
+    # Ten of ten responses right, thirty requests failed: 10 of 40 would be no better than a guess of 1/4.
+    own = rows(*[0] * 10, *[None] * 30, error=range(10, 40))
+    behaviour = behaviour_of(own, own, [1] * 40)
+    assert (behaviour.n, behaviour.kept) == (10, 10)
+    assert behaviour.accuracy_low == wilson_interval(10, 10)[0]
+    assert mode_of_behaviour(behaviour) == "Reasoning"

@@ -59,6 +59,16 @@ def test_a_wrong_perception_is_another_items():
     assert rewritten("wrong_perception", ITEMS[:1], SAID[:1], 0) == [None]
 
 
+@pytest.mark.parametrize("condition", sorted(CONDITIONS))
+def test_a_row_without_a_response_and_a_broken_item_spoil_no_other(condition):
+    broken = {"item_id": "broken", "question": None, "choices": None, "gold_index": None}
+    silent = {"perception": None, "answer_index": None}
+    items, said = [*ITEMS, broken], [silent, *SAID[1:], silent]
+    asked = rewritten(condition, items, said, seed=0)
+    assert asked[-1] is None
+    assert all(question.startswith(item["question"]) for item, question in zip(ITEMS, asked, strict=False))
+
+
 def test_hints_fall_on_every_choice_about_equally():
     many = [{**ITEMS[0], "item_id": str(n)} for n in range(3000)]
     hints = [random_hint(item, 0) for item in many]
