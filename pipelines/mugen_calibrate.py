@@ -17,7 +17,7 @@ from omegaconf import DictConfig
 
 from operators.columns import RowError, is_null, number_of, text_of
 from operators.judges.option_judge import JudgeError, calibrate
-from operators.mugen.options import Asked
+from operators.mugen.options import JUDGE_UNPARSED, Asked
 from operators.statistics import wilson_interval
 from operators.tables import Row, TableError, read_rows, shown
 from pipelines.config import ConfigError, build, entry, plain
@@ -70,8 +70,14 @@ def _label(row: Row) -> tuple[Asked, int | None]:
 def report(
     read: list[int | None], reasons: list[str | None], asked: list[Asked], human: list[int | None]
 ) -> None:
-    """Agreement with its Wilson interval, kappa, and what the reader and the people made of the rest."""
-    found = calibrate(read, human)
+    """Agreement with its Wilson interval, kappa, and what the reader and the people made of the rest.
+
+    A verdict that the judge lost is no reading, not even of "no single option": it is left out and counted.
+    """
+    kept = [number for number, reason in enumerate(reasons) if reason != JUDGE_UNPARSED]
+    if not kept:
+        raise ConfigError(f"reader: none of the judge's {len(read)} verdicts can be read")
+    found = calibrate([read[number] for number in kept], [human[number] for number in kept])
     agreed = round(found.agreement * found.n)
     low, high = wilson_interval(agreed, found.n)
     kappa = "not defined" if math.isnan(found.kappa) else f"{found.kappa:.3f}"
@@ -79,7 +85,12 @@ def report(
         f"agreement {100 * found.agreement:.2f}% ({agreed}/{found.n}, 95% {100 * low:.1f} to {100 * high:.1f})"
     )
     print(f"Cohen's kappa {kappa}")
-    differ = [number for number, pair in enumerate(zip(read, human, strict=True)) if pair[0] != pair[1]]
+    if lost := len(read) - len(kept):
+        worst = 100 * agreed / len(read)
+        print(
+            f"{lost} verdicts of the judge could not be read and are left out; were all wrong: {worst:.2f}%"
+        )
+    differ = [number for number in kept if read[number] != human[number]]
     refused = Counter(reasons[number] for number in differ if reasons[number])
     if refused:
         print(

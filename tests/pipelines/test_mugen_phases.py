@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from operators.benchmarks.sample import Sample
 from operators.chat_api import Reply
 from operators.judges.option_judge import OptionJudge
-from operators.mugen.options import RuleReader
+from operators.mugen.options import Asked, RuleReader
 from operators.mugen.presentation import DIMENSIONS, MUGEN_ITEM, GenerationSet
 from operators.store import Store
 from pipelines import mugen_calibrate
@@ -168,6 +168,17 @@ def test_calibration_prints_agreement_kappa_and_disagreements(tmp_path, capsys):
     # kappa = (3/4 - 3/16) / (1 - 3/16) = 9/13 = 0.692.
     assert "agreement 75.00% (3/4" in said and "kappa 0.692" in said
     assert "people 4, reader 2: 'Audio 2'" in said
+
+
+def test_a_verdict_that_the_judge_lost_agrees_with_nobody(capsys):
+    asked = [Asked("?", 5, text) for text in ("Audio 1", "Audio 2", "both")]
+    lost = [None, None, "judge_unparsed"]
+    mugen_calibrate.report([0, 2, None], lost, asked, [0, 1, None])
+    said = capsys.readouterr().out
+    assert "agreement 50.00% (1/2" in said, "not 2/3, though people saw no single option either"
+    assert "1 verdicts of the judge could not be read and are left out; were all wrong: 33.33%" in said
+    with pytest.raises(ConfigError, match="none of the judge's 1 verdicts"):
+        mugen_calibrate.report([None], ["judge_unparsed"], asked[:1], [None])
 
 
 def test_a_wrong_label_is_named_with_its_line(tmp_path, capsys):
