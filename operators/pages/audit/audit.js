@@ -11,10 +11,7 @@ function cell(main, under) {
 }
 
 function table(caption, heads, rows) {
-  return node("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    node("table", {}, node("caption", {}, caption),
-      node("thead", {}, node("tr", {}, heads.map((head, i) => node("th", { scope: "col", class: i > 1 ? "n" : null }, head)))),
-      node("tbody", {}, rows)));
+  return grid(caption, heads.map((head, i) => node("th", { scope: "col", class: i > 1 ? "n" : null }, head)), rows);
 }
 
 function finding(found) {

@@ -46,6 +46,12 @@ function shown(value, digits = 3) {
   return value === null || value === undefined ? "–" : Number(value).toFixed(digits);
 }
 
+/** A table in a box that scrolls by itself. `heads`, `rows`: elements of the head's one row, and of the body. */
+function grid(caption, heads, rows, look = null) {
+  return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+    node("table", { class: look }, node("caption", {}, caption), node("thead", {}, node("tr", {}, heads)), node("tbody", {}, rows)));
+}
+
 /** Makes `button` switch between the system's colours, light and dark; the choice is kept where the browser allows. */
 function themeSwitch(button) {
   const themes = ["auto", "light", "dark"];

@@ -19,8 +19,7 @@ function figure(tree, title, caption) {
 function table(caption, columns, rows) {
   const head = columns.map((column) => node("th", { scope: "col", class: column.number && "n" }, column.title));
   const lines = rows.map((row) => node("tr", {}, columns.map((column) => node("td", { class: column.number && "n" }, column.of(row)))));
-  return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-    node("table", {}, node("caption", {}, caption), node("thead", {}, node("tr", {}, head)), node("tbody", {}, lines)));
+  return grid(caption, head, lines);
 }
 
 /** A horizontal bar for a value in [0, 1], its name before and the number after it. */

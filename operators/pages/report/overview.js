@@ -20,11 +20,10 @@ function rankCell(column, cell) {
 
 /** A table of models whose column heads sort it. */
 function boardTable(caption, columns, entries, first = "Model") {
-  const body = node("tbody");
   const line = (entry) => node("tr", {}, node("th", { scope: "row" }, entry.model, entry.mode && [" ", node("span", { class: `mode ${entry.mode}` }, entry.mode)]),
     columns.map((column) => rankCell(column, entry.cells[column])),
     node("td", { class: "n" }, String(entry.cells.aria.n), node("small", {}, `${entry.n_rows - entry.cells.aria.n} failed`)));
-  const fill = (ordered) => body.replaceChildren(...ordered.map(line));
+  const fill = (ordered) => box.querySelector("tbody").replaceChildren(...ordered.map(line));
   const heads = ["", ...columns].map((column) => {
     const th = node("th", { scope: "col", class: column && "n" });
     th.append(node("button", { type: "button", onclick: () => sortBy(column, th) }, column ? headOf(column) : first));
@@ -38,10 +37,8 @@ function boardTable(caption, columns, entries, first = "Model") {
     const sign = down ? -1 : 1;
     fill([...entries].sort((a, b) => (value(a) < value(b) ? -sign : value(a) > value(b) ? sign : 0)));
   }
-  fill(entries);
-  return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-    node("table", { class: "board" }, node("caption", {}, caption),
-      node("thead", {}, node("tr", {}, heads, node("th", { scope: "col", class: "n" }, "n scored"))), body));
+  const box = grid(caption, [...heads, node("th", { scope: "col", class: "n" }, "n scored")], entries.map(line), "board");
+  return box;
 }
 
 function leaderboard(board, labels) {
@@ -75,10 +72,9 @@ function categoryTables(blocks, labels) {
           const entry = group.models.find((one) => one.model === model);
           return entry ? rankCell(column, entry.cells[column]) : node("td", { class: "n" }, "–");
         })));
-      return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${block.benchmark} by ${block.kind}` },
-        node("table", { class: "board" }, node("caption", {}, `${block.benchmark} by ${block.kind.replaceAll("_", " ")}; colours rank the models within a row`),
-          node("thead", {}, node("tr", {}, node("th", { scope: "col" }, block.kind.replaceAll("_", " ")), models.map((model) => node("th", { scope: "col", class: "n" }, model)))),
-          node("tbody", {}, rows)));
+      const kind = block.kind.replaceAll("_", " ");
+      const heads = [node("th", { scope: "col" }, kind), ...models.map((model) => node("th", { scope: "col", class: "n" }, model))];
+      return grid(`${block.benchmark} by ${kind}; colours rank the models within a row`, heads, rows, "board");
     }));
   }
   fill();
