@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from operators.aggregate import MEASURES
+from operators.analysis.correlations import item_labels
 from operators.audio import ProbeAudio
 from operators.cot import SLOTS, Slots
 from operators.frames import with_columns
@@ -154,7 +155,7 @@ def _interval(row: dict) -> str:
 def _change(before: pa.Table, after: pa.Table, outcome: str, n_resamples: int, seed: int) -> dict:
     values = [_values(table, outcome) for table in (before, after)]
     both = np.isfinite(values[0]) & np.isfinite(values[1])
-    items = np.array(before["item_id"].to_pylist(), dtype=object)[both]
+    items = [label for label, kept in zip(item_labels(before), both, strict=True) if kept]
     line = {
         "n": int(both.sum()),
         "n_clusters": len(set(items)),
