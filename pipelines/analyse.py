@@ -17,6 +17,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 from rich.text import Text
 
+from operators.aggregate import finish_rows
 from operators.analysis import published
 from operators.analysis.ablation import Mean, backbone_agreement, read_means
 from operators.analysis.cells import Cells, cells_of_rows, cells_of_summary
@@ -30,11 +31,11 @@ from operators.analysis.ratings import human_correlation, rater_agreement, read_
 from operators.analysis.report import show
 from operators.export import write_all
 from operators.tables import read_rows
-from pipelines.analyse_settings import Analyse, check, rows_of_runs, run_folders
+from pipelines.analyse_settings import Analyse, check, run_folders
 from pipelines.config import entry, plain
 from pipelines.phases import Journal
 from pipelines.record import free_folder, write_record
-from pipelines.runs import find_run, read_record
+from pipelines.runs import find_run, read_record, rows_of_runs
 
 
 def main(config: DictConfig) -> None:
@@ -67,7 +68,7 @@ def scores(settings: Analyse) -> tuple[Cells, pa.Table | None, str | list[str]]:
     if settings.table:
         return cells_of_summary(settings.table, read_rows(settings.table)), None, settings.table
     folders = run_folders(settings)
-    rows = rows_of_runs(folders)
+    rows = finish_rows(rows_of_runs(folders))
     return cells_of_rows(rows), rows, [str(folder) for folder in folders]
 
 

@@ -1,4 +1,4 @@
-"""The schema of `conf/analyse.yaml`, and which rows or means it names."""
+"""The schema of `conf/analyse.yaml`, and which runs it names."""
 
 from __future__ import annotations
 
@@ -8,16 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from hydra.core.config_store import ConfigStore
 
-from operators.aggregate import finish_rows
 from operators.schema import METRICS
-from operators.tables import TableError
 from pipelines.config import ConfigError
-from pipelines.runs import find_run, read_record, read_results
-
-KEY = ("model", "benchmark", "item_id", "trial")
+from pipelines.runs import find_run, read_record
 
 
 @dataclass
@@ -79,22 +74,3 @@ def _refuse_other_scorers(folders: Sequence[Path]) -> None:
                 f"{one} and {other} were scored by different {metric} scorers ({found[one]}, {found[other]}): score "
                 f"them alike, or say mixed=true"
             )
-
-
-def rows_of_runs(folders: Sequence[Path]) -> pa.Table:
-    """The rows of all runs. A row that two runs share (a yardstick) counts once; two that differ are refused."""
-    table = pa.concat_tables([finish_rows(read_results(folder)) for folder in folders])
-    seen: dict[tuple, dict[str, Any]] = {}
-    kept = []
-    columns = [*KEY, "response", *METRICS]
-    for place, row in enumerate(table.select(columns).to_pylist()):
-        key = tuple(row[name] for name in KEY)
-        if key not in seen:
-            seen[key] = row
-            kept.append(place)
-        elif row != seen[key]:
-            names = ", ".join(map(repr, key))
-            raise TableError(
-                f"two runs hold different rows under one name ({names}): rename the model in one of them"
-            )
-    return table.take(kept)

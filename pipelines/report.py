@@ -25,7 +25,7 @@ from operators.tables import TableError
 from operators.versions import installed
 from pipelines.config import ConfigError, entry, plain
 from pipelines.report_settings import Report
-from pipelines.runs import RESULTS, find_run, read_record, read_results
+from pipelines.runs import RESULTS, find_run, read_record, rows_of_runs
 
 # What tells the kinds of run apart: a file that only this kind leaves.
 KINDS = {"aria": RESULTS, "mugen": "votes.parquet", "audit": "verdicts.parquet"}
@@ -68,6 +68,10 @@ def find_runs(given: Any) -> list[Run]:
         raise ConfigError(f"config key run: the folder of a run, or a list of such, not {given!r}")
     if len({Path(name).resolve() for name in named}) < len(named):
         raise ConfigError("config key run: a folder stands there twice")
+    if len({Path(name).resolve().name for name in named}) < len(named):
+        raise ConfigError(
+            "config key run: two folders have one name, by which the page tells runs apart: rename one"
+        )
     return [_run(Path(name)) for name in named]
 
 
@@ -89,43 +93,15 @@ def contents(runs: Sequence[Run], clips: Clips, force: bool) -> tuple[dict[str, 
     large: dict[str, Any] = {}
     scored = [run for run in runs if run.kind == "aria"]
     if scored:
-        rows = in_order(merged(scored, force))
+        if not force:
+            _check_scorers(scored)
+        rows = in_order(rows_of_runs([run.folder for run in scored]))
         data["overview"] = overview(rows, {run.name: run.record for run in scored})
         large |= {"index": index(rows, clips), **blocks(rows)}
     others = [part for run in runs for part in sections(run)]
     if others:
         data["sections"] = others
     return data, large
-
-
-def merged(runs: Sequence[Run], force: bool) -> pa.Table:
-    """The rows of all runs, each once. Raises ConfigError where runs do not belong side by side.
-
-    The same row in two runs (a yardstick that both scored) is kept once; two different rows for one model, item and
-    trial are refused: they would be averaged as one model.
-    """
-    if not force:
-        _check_scorers(runs)
-    seen: dict[tuple, tuple[str, dict]] = {}
-    tables = []
-    for run in runs:
-        table = read_results(run.folder)
-        if not table.num_rows:
-            raise TableError(f"{run.folder}: the run has no rows, so there is nothing to report")
-        kept = []
-        for place, row in enumerate(table.to_pylist()):
-            key = (row["benchmark"], row["model"], row["item_id"], row["trial"])
-            row.pop("audio_uris")
-            other = seen.setdefault(key, (run.name, row))
-            if other[0] != run.name and other[1] != row:
-                raise ConfigError(
-                    f"{other[0]} and {run.name} both have model {row['model']!r} on {row['item_id']!r}, with "
-                    "different results; give one of them another name (model.name=...) and run it again"
-                )
-            if other[1] is row:
-                kept.append(place)
-        tables.append(table.take(pa.array(kept, pa.int64())))
-    return pa.concat_tables(tables)
 
 
 def _check_scorers(runs: Sequence[Run]) -> None:

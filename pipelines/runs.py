@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from operators.schema import CHAIN, METRICS, result_schema
 from operators.tables import TableError
 
 RESULTS = "results.parquet"
+KEY = ("model", "benchmark", "item_id", "trial")
 ESSENTIAL = ("item_id", "benchmark", "model", "trial", "response", *CHAIN.names, *METRICS)
 
 
@@ -53,6 +55,32 @@ def read_results(folder: Path) -> pa.Table:
         return table.select(schema.names).cast(schema)
     except (pa.ArrowInvalid, OSError) as error:
         raise TableError(f"{path} cannot be read: {error}") from None
+
+
+def rows_of_runs(folders: Sequence[Path]) -> pa.Table:
+    """The rows of all runs. A row that two runs share (a yardstick) counts once, wherever its clips lay.
+
+    Raises TableError for a run without rows, and for two rows of one model, item and trial that differ: they would be
+    averaged as one model.
+    """
+    seen: dict[tuple, tuple[Path, dict[str, Any]]] = {}
+    tables = []
+    for folder in folders:
+        table, kept = read_results(folder), []
+        if not table.num_rows:
+            raise TableError(f"{folder}: the run has no rows")
+        for place, row in enumerate(table.drop_columns(["audio_uris"]).to_pylist()):
+            key = tuple(row[name] for name in KEY)
+            first, known = seen.setdefault(key, (folder, row))
+            if known is row:
+                kept.append(place)
+            elif known != row:
+                raise TableError(
+                    f"{first} and {folder} hold different rows under one name ({', '.join(map(repr, key))}); give one "
+                    "of the models another name (model.name=...) and run it again"
+                )
+        tables.append(table.take(pa.array(kept, pa.int64())))
+    return pa.concat_tables(tables)
 
 
 def read_record(folder: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -88,8 +88,3 @@ def _relative(path: Path, folder: Path) -> str:
 
 def _name(uri: str) -> str:
     return shown(uri).rstrip("/").rpartition("/")[2]
-
-
-def total_size(blocks: Iterable[str]) -> int:
-    """Characters that the clips take in the page."""
-    return sum(map(len, blocks))

@@ -85,6 +85,7 @@ def _items(rows: pa.Table, clips: Clips) -> tuple[list[dict[str, Any]], list[int
         "choices",
         "gold_index",
         "category",
+        "groups",
         "item_error",
         "audio_error",
     )

@@ -12,13 +12,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from operators.aggregate import MEASURES, UNCATEGORISED
 from operators.leaderboard import LEAST_COVERAGE
 from operators.modes import Profile, modes_of_profiles
 from operators.schema import METRICS
+from operators.statistics import t_interval
 
 SHARES = ("accuracy", "accuracy_answered", "no_answer_rate")
 LOWER_IS_BETTER = frozenset({"no_answer_rate"})
@@ -29,19 +29,6 @@ _COVERS = {
     "no_answer_rate": ("n_answered", "n_no_answer"),
 }
 Cell = dict[str, Any]
-
-
-def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float | None, float | None]:
-    """Student's interval of the mean of independent `values`; (None, None) for fewer than two."""
-    n = len(values)
-    if n < 2:
-        return None, None
-    from scipy import stats
-
-    array = np.asarray(values, dtype=float)
-    half = float(stats.t.ppf((1 + level) / 2, n - 1) * array.std(ddof=1) / math.sqrt(n))
-    mean = float(array.mean())
-    return mean - half, mean + half
 
 
 def item_means(rows: pa.Table, keys: Sequence[str]) -> dict[tuple, dict[str, list[float]]]:
@@ -76,7 +63,7 @@ def leaderboards(rows: pa.Table, summary: pa.Table) -> list[dict[str, Any]]:
 def _entry(row: dict[str, Any], means: dict[str, list[float]]) -> dict[str, Any]:
     cells: dict[str, Cell] = {}
     for name in MEASURES:
-        low, high = mean_interval(means[name])
+        low, high = (None if math.isnan(end) else end for end in t_interval(means[name]))
         cells[name] = {"value": row[f"{name}_mean"], "low": low, "high": high, "sd": row[f"{name}_sd"]}
     for name in SHARES:
         cells[name] = {"value": row[name], "low": None, "high": None}

@@ -51,8 +51,15 @@ def test_a_row_that_two_runs_share_is_kept_once_and_two_results_for_one_row_are_
     counts = {entry["model"]: entry["n_rows"] for entry in data["boards"][0]["models"]}
     assert counts == {"yardstick": 12, "a": 12, "b": 12}
     c = write_run(tmp_path / "c", results(models=("yardstick", "c"), text="another answer"))
-    with pytest.raises(ConfigError, match="another name"):
+    with pytest.raises(TableError, match="another name"):
         report(f"run=[{a},{c}]")
+
+
+def test_two_folders_of_one_name_are_refused(tmp_path):
+    """Each would stand for the other in provenance and cost."""
+    runs = [write_run(tmp_path / place / "run", results(models=(place,))) for place in ("a", "b")]
+    with pytest.raises(ConfigError, match="two folders have one name"):
+        report(f"run=[{runs[0]},{runs[1]}]")
 
 
 def test_a_run_without_rows_is_no_report(tmp_path):
@@ -202,7 +209,8 @@ def test_a_deep_link_opens_its_response_with_all_that_was_seen(tmp_path):
 
 @pytest.mark.weights
 def test_hostile_responses_names_and_categories_stay_text(tmp_path):
-    rows = [row(f"id {HOSTILE}", f"{model} {HOSTILE}", n, HOSTILE, category=HOSTILE, answer_reason=HOSTILE)
+    groups = json.dumps({"kind": f"grouped {HOSTILE}"})
+    rows = [row(f"id {n} {HOSTILE}", f"{model} {HOSTILE}", n, HOSTILE, category=HOSTILE, groups=groups, answer_reason=HOSTILE)
             for n in range(3) for model in "abc"]  # fmt: skip
     long = row("long", "a", 1, "x" * 1_000_000)
     uri = page_of(tmp_path / "run", finish_rows(pa.Table.from_pylist([*rows, long], schema=result_schema())))
@@ -215,6 +223,7 @@ def test_hostile_responses_names_and_categories_stay_text(tmp_path):
             tab.locator(".row").nth(place).click()
             tab.locator("#detail .response").wait_for()
             assert "<script>" in tab.inner_text("#detail .response")
+            assert "grouped </script>" in tab.inner_text("#detail")
         assert tab.evaluate("window.owned") is None
         assert tab.locator("img").count() == 0
         tab.evaluate("location.hash = 'item=long'")

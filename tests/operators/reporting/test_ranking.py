@@ -2,10 +2,9 @@ import math
 
 import pyarrow as pa
 import pytest
-from scipy import stats
 
 from operators.aggregate import finish_rows, summarise
-from operators.reporting.ranking import categories, leaderboards, mean_interval
+from operators.reporting.ranking import categories, leaderboards
 from operators.schema import METRICS, result_schema
 from tests.report_toys import results, row
 
@@ -14,14 +13,16 @@ def board(rows):
     return leaderboards(rows, summarise(rows))[0]
 
 
-def test_the_interval_of_a_mean_by_hand():
-    """2, 4, 6: mean 4, sd 2, standard error 2 / sqrt(3) = 1.1547, t(0.975; 2) = 4.3027, half width 4.968."""
-    low, high = mean_interval([2.0, 4.0, 6.0])
-    assert low == pytest.approx(4 - 4.968, abs=1e-3)
-    assert high == pytest.approx(4 + 4.968, abs=1e-3)
-    assert mean_interval([1.0]) == (None, None)
-    reference = stats.ttest_1samp([2.0, 4.0, 6.0], 0).confidence_interval()
-    assert (low, high) == pytest.approx((reference.low, reference.high))
+def test_the_interval_of_a_mean_is_over_items():
+    """Two trials of each of three items. Items: 0.2, 0.4, 0.6, so mean 0.4, sd 0.2, half width 4.3027 * 0.2 / sqrt(3)."""
+    scores = {"i0": (0.1, 0.3), "i1": (0.4, 0.4), "i2": (0.5, 0.7)}
+    rows = [row(item, "a", n, "x", trial=trial) | {METRICS[0]: value}
+            for n, (item, values) in enumerate(scores.items()) for trial, value in enumerate(values)]  # fmt: skip
+    (entry,) = board(finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))["models"]
+    cell = entry["cells"][METRICS[0]]
+    assert (cell["low"], cell["high"]) == pytest.approx((0.4 - 0.4968, 0.4 + 0.4968), abs=1e-4)
+    (one,) = board(finish_rows(pa.Table.from_pylist(rows[:2], schema=result_schema())))["models"]
+    assert one["cells"][METRICS[0]]["value"] == pytest.approx(0.2) and one["cells"][METRICS[0]]["low"] is None
 
 
 def test_numbers_are_those_of_the_summary_unrounded():
