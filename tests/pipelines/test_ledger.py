@@ -51,6 +51,17 @@ def test_a_claim_whose_answer_was_lost_is_granted_to_the_same_worker_again():
     assert account.claim("b", "m", ["x"]) == ({}, [])
 
 
+def test_a_claim_that_nobody_comes_back_for_is_free_after_a_while():
+    patient, hasty = Account(abandoned_after=3600), Account(abandoned_after=0)
+    for account in (patient, hasty):
+        account.claim("its node is gone", "m", ["x"])
+    assert patient.claim("b", "m", ["x"]) == ({}, [])
+    assert hasty.claim("b", "m", ["x"]) == ({}, ["x"])
+    hasty.settle("m", {"x": 1}, [])
+    hasty.settle("m", {"x": 1}, [])
+    assert hasty.claim("c", "m", ["x"]) == ({"x": 1}, []), "a slow worker that settles too changes nothing"
+
+
 def test_the_oldest_results_are_forgotten_and_free_to_be_computed_again():
     account = Account(size=2)
     account.claim("a", "m", ["x", "y", "z"])
