@@ -86,7 +86,7 @@ def summarise(votes: pa.Table, n_resamples: int = 10_000) -> pa.Table:
         for kind, group, members in _groups(answers):
             row = about | {"group_kind": kind, "group": group} | _counted(members)
             if strategy != BASELINE and kind != "task":
-                row |= _gain(members, baseline, row, n_resamples)
+                row |= _gain(members, baseline, n_resamples)
             rows.append(row)
     return pa.Table.from_pylist(rows, schema=SUMMARY)
 
@@ -120,7 +120,7 @@ def _total(values: Iterable[int | None]) -> int | None:
     return None if None in listed or not listed else sum(listed)
 
 
-def _gain(members: list[Row], baseline: Mapping[str, Row], counted: Row, n_resamples: int) -> Row:
+def _gain(members: list[Row], baseline: Mapping[str, Row], n_resamples: int) -> Row:
     pairs = [
         (row, baseline[row["item_id"]])
         for row in members
@@ -134,11 +134,11 @@ def _gain(members: list[Row], baseline: Mapping[str, Row], counted: Row, n_resam
     found = paired_bootstrap(ours, theirs, n_resamples=n_resamples)
     gain = {"gain": found.difference, "gain_low": found.low, "gain_high": found.high, "gain_p": found.p}
     points = 100 * found.difference
-    before = _counted([pair[1] for pair in pairs])
+    after, before = (_counted([pair[side] for pair in pairs]) for side in (0, 1))
     return gain | {
         "n_paired": len(pairs),
-        "generations_per_point": _cost(counted["generations"], before["generations"], points, len(pairs)),
-        "tokens_per_point": _cost(_tokens(counted), _tokens(before), points, len(pairs)),
+        "generations_per_point": _cost(after["generations"], before["generations"], points, len(pairs)),
+        "tokens_per_point": _cost(_tokens(after), _tokens(before), points, len(pairs)),
     }
 
 
