@@ -120,7 +120,7 @@ def test_an_unknown_field_of_a_group_is_refused_when_built():
 # What the papers evaluate: ARIA's Table 1 and MUGEN's section 3.1, with its decoding (temperature, top-p).
 ARIA_MODELS = (
     *("qwen2_audio", "qwen2_5_omni", "gemma_3n_e2b", "r1_aqa", "audio_reasoner", "audsemthinker"),
-    *("phi_4_multimodal", "gpt_4o_audio", "gemini_2_5_flash"),
+    *("phi_4_multimodal", "gpt4o_audio", "gemini_2_5_flash"),
 )
 MUGEN_MODELS = {
     "desta2_5_audio": (0.0, None), "qwen2_5_omni_vllm": (0.0, None), "audio_flamingo_3": (0.0, None),
