@@ -38,7 +38,9 @@ def opened(path: str, names: Sequence[str], archives: Sequence[str] = ()) -> tup
         return (
             (questions, folder_of(questions)) if questions else (_questions(folder_of(path), names), inside)
         )
-    questions = path if PurePosixPath(path).suffix else _questions(path, names)
+    # A folder may have a dot in its name, as MMAR-v1.0 has.
+    named = PurePosixPath(path).suffix and not _is_folder(path)
+    questions = path if named else _questions(path, names)
     folder = folder_of(questions)
     packed = next((f"{folder}/{name}" for name in archives if _exists(f"{folder}/{name}")), None)
     if packed is None or (not is_uri(folder) and _lies_unpacked(packed, Path(folder))):
@@ -96,9 +98,17 @@ def _questions(folder: str, names: Sequence[str]) -> str:
 
 
 def _exists(path: str) -> bool:
+    return _asked(path, "isfile")
+
+
+def _is_folder(path: str) -> bool:
+    return _asked(path, "isdir")
+
+
+def _asked(path: str, question: str) -> bool:
     files, inner = open_filesystem(path)
     try:
-        return files.isfile(inner)
+        return getattr(files, question)(inner)
     except failures() as error:
         raise TableError(f"{shown(path)} cannot be read: {explain(error)}") from error
 

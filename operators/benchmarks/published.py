@@ -83,15 +83,17 @@ class Published:
             answers[item] = "" if index is None else choices[index]
         several = len({trial for _, trial in chosen}) > 1
         return {
-            f"{model}-trial{trial}" if several else model: _filled(rows, answers)
+            f"{model}-trial{trial}" if several else model: self._filled(rows, answers)
             for (model, trial), answers in chosen.items()
         }
 
     def _opened(self) -> tuple[str, str]:
         if self.path is None:
-            raise TableError(f"say where {self.name} is: benchmark.path=<folder with {self.questions[0]}>")
+            where = f"benchmark.path=<folder with {self.questions[0]}>, or {self.name.upper()}_PATH in the environment"
+            raise TableError(f"say where {self.name} is: {where}")
         return opened(self.path, self.questions, self.archives)
 
-
-def _filled(rows: Sequence[dict[str, Any]], answers: dict[str, str]) -> list[dict[str, Any]]:
-    return [{**row, PREDICTION: answers.get(str(row.get("id")), "")} for row in rows]
+    def _filled(self, rows: Sequence[dict[str, Any]], answers: dict[str, str]) -> list[dict[str, Any]]:
+        key = self.columns.get("id") or "id"
+        # Ids as operators.benchmarks.manifest reads them.
+        return [{**row, PREDICTION: answers.get(str(row.get(key)).strip(), "")} for row in rows]

@@ -219,6 +219,25 @@ def test_predictions_score_the_same_by_the_official_rule_and_are_read_back(tmp_p
     assert [row["response"] for row in back] == ["A woman", ""]
 
 
+def test_predictions_find_their_questions_by_the_column_and_the_id_that_the_items_have(tmp_path):
+    rows = [{("key" if k == "id" else k): v for k, v in row.items()} for row in MMAR]
+    rows[0]["key"] = f" {rows[0]['key']} "
+    folder = mmar_folder(tmp_path / "mmar-v1.0")
+    (folder / "MMAR-meta.json").write_text(json.dumps(rows), "utf-8")
+    made = benchmark("mmar", folder, columns={"audio": "audio_path", "id": "key"})
+    files = made.predictions(results(made.load(), [1, 0]))
+    assert [row["model_prediction"] for row in files["m"]] == ["A woman", MMAR[1]["choices"][0]]
+
+
+def test_the_environment_says_where_each_benchmark_of_a_sweep_lies(tmp_path, monkeypatch):
+    config = OmegaConf.load(CONF / "benchmark" / "mmar.yaml")
+    monkeypatch.delenv("MMAR_PATH", raising=False)
+    with pytest.raises(TableError, match=r"benchmark\.path=<folder with MMAR-meta\.json>, or MMAR_PATH"):
+        build(config, "benchmark").load()
+    monkeypatch.setenv("MMAR_PATH", str(mmar_folder(tmp_path / "mmar")))
+    assert build(config, "benchmark").load().num_rows == len(MMAR)
+
+
 def test_results_are_broken_down_by_every_kind_of_group(tmp_path):
     items = benchmark("mmar", mmar_folder(tmp_path / "mmar")).load()
     summary = summarise(results(items, [1, 0]))
