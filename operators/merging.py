@@ -33,13 +33,16 @@ def merge(shelf: Shelf, size: int = MERGED_BYTES) -> Merged:
     rows = repeats = 0
     for group in _groups(shelf, size):
         try:
-            table = pa.concat_tables([shelf.load(path, data) for path, data in shelf.blobs(group)])
+            loaded = {path: shelf.load(path, data) for path, data in shelf.blobs(group)}
         except FileNotFoundError:
             break  # another merge is at work here; it will finish
+        table = pa.concat_tables(loaded.values())
         kept = distinct(table)
         if kept.num_rows:
             merged = shelf.commit(kept, parts.stamp_of(_name(group[0])))
-            shelf.remove([path for path in group if _name(path) != _name(merged)])
+            # A part that gave no rows is damaged, or of another version of this program: it stays.
+            sources = [path for path, rows in loaded.items() if rows.num_rows]
+            shelf.remove([path for path in sources if _name(path) != _name(merged)])
         rows, repeats = rows + kept.num_rows, repeats + table.num_rows - kept.num_rows
     return Merged(shelf.name, before, len(shelf.parts()), rows, repeats)
 

@@ -2,6 +2,7 @@
 
 import os
 
+import pyarrow as pa
 import pytest
 
 from operators import parts
@@ -41,6 +42,14 @@ def test_a_later_part_does_not_outrank_an_older_one_after_the_merge(shelf):
 def test_parts_of_the_wanted_size_stay_and_are_not_merged_across(shelf):
     big = max(entry["size"] for entry in shelf.files())
     assert merge(shelf, size=big - 10).parts_after == 6 and found(shelf, *TRUTH) == TRUTH
+
+
+def test_a_part_that_this_version_cannot_read_is_not_removed(shelf):
+    other = shelf.commit(pa.table({"key": ["later"], "score_of_another_version": [0.5]}), parts.now())
+    with pytest.warns(DamagedPart, match="no column 'value'"):
+        merge(shelf)
+    assert found(shelf, *TRUTH) == TRUTH
+    assert other in shelf.parts()
 
 
 @pytest.mark.parametrize("removed", range(7))
