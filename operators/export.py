@@ -39,16 +39,21 @@ def write_all(folder: Path, name: str, table: pa.Table, digits: int = DIGITS) ->
 
 
 def to_csv(table: pa.Table) -> bytes:
-    """UTF-8 with a header. A text that a spreadsheet would run as a formula gets an apostrophe before it."""
+    """UTF-8 with a header, its texts `inert`."""
+    stream = io.BytesIO()
+    pyarrow.csv.write_csv(inert(table), stream)
+    return stream.getvalue()
+
+
+def inert(table: pa.Table) -> pa.Table:
+    """The table with an apostrophe before every text that a spreadsheet would run as a formula."""
     plain = [
         pa.array([_inert(cell) for cell in column.to_pylist()], pa.string())
         if pa.types.is_string(column.type)
         else column
         for column in table.columns
     ]
-    stream = io.BytesIO()
-    pyarrow.csv.write_csv(pa.table(plain, names=table.column_names), stream)
-    return stream.getvalue()
+    return pa.table(plain, names=table.column_names)
 
 
 def to_markdown(table: pa.Table, digits: int = DIGITS) -> str:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from operators.export import inert
 from operators.frames import with_columns
 from operators.inspection import class_of
 from operators.key_index import KeyIndex, first_of_each
@@ -52,7 +53,7 @@ def export(store: Store, kind: str, path: Path) -> int:
     with ExitStack() as open_files:
         writer = None
         for table in tables(store, kind):
-            table = table if path.suffix == ".parquet" else _flat(table)
+            table = table if path.suffix == ".parquet" else inert(_flat(table))
             if writer is None:
                 make = pq.ParquetWriter if path.suffix == ".parquet" else pyarrow.csv.CSVWriter
                 writer = open_files.enter_context(make(str(unfinished), table.schema))

@@ -124,7 +124,10 @@ def export(store: Store, settings: StoreCommand) -> None:
         raise ConfigError("set out=<file>.parquet or out=<file>.csv")
     if settings.kind not in exporting.KINDS:
         raise ConfigError(f"config key kind: one of {', '.join(exporting.KINDS)}, not {settings.kind!r}")
-    rows = exporting.export(store, settings.kind, path)
+    try:
+        rows = exporting.export(store, settings.kind, path)
+    except FileNotFoundError as error:
+        raise StoreError("parts were merged while they were exported: run the same command again") from error
     print(
         f"{rows:,} {settings.kind} in {path}"
         if rows

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -80,6 +81,14 @@ def test_export_has_every_key_once_and_where_it_is_from(shelf, tmp_path, name):
     found = {row["key"]: (row["value"], row["metric"], row["spec"]) for row in table.to_pylist()}
     assert table.num_rows == 3 and found["c"] == (0.75, "m1", "Scorer")
     assert list(out.parent.iterdir()) == [out], "nothing unfinished is left"
+
+
+def test_an_exported_text_is_no_formula(shelf, tmp_path):
+    rows = pa.table({"key": ["f"], "value": [0.5], "details": ['=HYPERLINK("http://x")']})
+    shelf.append(rows)
+    run(tmp_path, "export", f"out={tmp_path / 'x.csv'}")
+    details = {row["key"]: row["details"] for row in pyarrow.csv.read_csv(tmp_path / "x.csv").to_pylist()}
+    assert details["f"] == '\'=HYPERLINK("http://x")'
 
 
 @pytest.mark.parametrize(
