@@ -30,7 +30,7 @@ from operators.weights import require
 from pipelines import plan
 from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
-from pipelines.judging import compare_judges, rate
+from pipelines.judging import compare_judges, judge_stage, rate
 from pipelines.phases import Journal, extract, score
 from pipelines.preflight import check_counts, check_ready, needs_of
 from pipelines.record import free_folder, write_predictions, write_record, write_tables
@@ -62,7 +62,7 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     recorded = read_recorded(settings, benchmark, model, items, name)
     check_counts(model, needs_of(items), "choose another model, or model.limits.over_many=skip")
     if settings.dry_run:
-        planned = stages(settings, model, scorers, items, recorded)
+        planned = stages(settings, model, scorers, judges, items, recorded)
         plan.show(planned, settings.cluster, settings.store.root, Console())
         return
 
@@ -125,7 +125,12 @@ def check_names(found: Iterable[RecordedResponses], taken: list[str]) -> None:
 
 
 def stages(
-    settings: AriaEval, model: Any, scorers: Mapping[str, Spec], items: pa.Table, recorded: Mapping
+    settings: AriaEval,
+    model: Any,
+    scorers: Mapping[str, Spec],
+    judges: Mapping[str, Spec],
+    items: pa.Table,
+    recorded: Mapping,
 ) -> list[tuple[Stage, int]]:
     """The stages of this run with the rows each would look at."""
     cluster, n_items = settings.cluster, items.num_rows
@@ -135,7 +140,8 @@ def stages(
         chain.append((Stage("generate", model, resources(cluster.generate)), n_items))
         rows += n_items
     chain.append((Stage("extract", Extract(), resources(cluster.extract)), rows))
-    return chain + [(Stage(m, scorers[m], resources(getattr(cluster, m))), rows) for m in METRIC_STAGES]
+    chain += [(Stage(m, scorers[m], resources(getattr(cluster, m))), rows) for m in METRIC_STAGES]
+    return chain + [(judge_stage(name, judge, cluster), rows) for name, judge in judges.items()]
 
 
 def report_store(journal: Journal, folder: Path) -> None:

@@ -20,6 +20,11 @@ from pipelines.phases import Journal, stop_if_unavailable
 COLUMNS = {"value": "judge_score", "details": "judge_score_details"}
 
 
+def judge_stage(name: str, judge: ChainJudge, cluster: Cluster) -> Stage:
+    """The judge of this name as a step of a run."""
+    return Stage(f"judge_{name}", judge, resources(cluster.judge))
+
+
 def rate(
     rows: pa.Table, judges: Mapping[str, ChainJudge], store: Store, cluster: Cluster, journal: Journal
 ) -> pa.Table:
@@ -30,7 +35,7 @@ def rate(
     parts = [RATINGS.empty_table()]
     with journal.phase("judge"):
         for name, judge in judges.items():
-            stage = Stage(f"judge_{name}", judge, resources(cluster.judge))
+            stage = judge_stage(name, judge, cluster)
             shelf = store.scores("chain_judge", judge)
             lookup = Lookup(stage, shelf, rows, rows["row_error"].to_pylist(), "judge_score_reason", COLUMNS)
             find_or_compute([lookup], rows, stage.name)

@@ -7,7 +7,7 @@ from tests.pipelines.cli import ROOT, aria_eval
 
 
 def test_the_plan_names_stages_columns_resources_and_rows(tmp_path):
-    run = aria_eval(tmp_path, "+cluster=a6000x4", "dry_run=true")
+    run = aria_eval(tmp_path, "+cluster=a6000x4", "dry_run=true", "judges=[gemini]")
     assert run.returncode == 0, run.stderr
     for words in (
         "a6000x4",
@@ -16,6 +16,7 @@ def test_the_plan_names_stages_columns_resources_and_rows(tmp_path):
         "extract",
         "m1",
         "m6",
+        "judge_gemini",
         "AcousticGrounding",
         "GPU",
         "response",
