@@ -63,16 +63,20 @@ def test_replies_come_in_order_once_each_and_in_parallel():
         (Status(500), "server_error: HTTP 500", 3),
         (Status(503), "server_error: HTTP 503", 3),
         (Cut(), "connection_lost", 3),
-        (Hang(3), "deadline: no whole answer within 0.15 s", 3),
-        (Hang(3, drip=True), "deadline: no whole answer within 0.15 s", 3),
+        pytest.param(Hang(30), "deadline: no whole answer within 1 s", 3, marks=pytest.mark.weights),
+        pytest.param(
+            Hang(30, drip=True), "deadline: no whole answer within 1 s", 3, marks=pytest.mark.weights
+        ),
         (Raw(b"<html>a proxy's page</html>", "text/html"), "bad_reply", 3),
         (Raw(b'{"choices": []}'), "bad_reply", 3),
         (Raw(b'{"choices"'), "bad_reply", 3),
     ],
 )
 def test_a_fault_of_one_request_is_its_reason_and_no_other_ones(what, reason, asked):
+    # The deadline holds for the healthy ones too: short, but longer than a busy machine takes to answer.
+    deadline = 1.0 if isinstance(what, Hang) else 30.0
     replies, server = ask(
-        lambda body, n: what if number(body) == 1 else Answer("fine"), 3, timeout_seconds=0.15
+        lambda body, n: what if number(body) == 1 else Answer("fine"), 3, timeout_seconds=deadline
     )
     assert [reply.text for reply in replies] == ["fine", None, "fine"]
     assert replies[1].reason.startswith(reason) and replies[0].reason is None
