@@ -211,6 +211,10 @@ def test_a_strategy_asks_with_its_own_instruction_and_every_clip_is_sent(tmp_pat
     assert len(server.requests) == 2 * len(items)
     sent = sorted(len(one.audio) for one in server.requests)
     assert sent == sorted(2 * [len(item["audio_uris"]) for item in items])
+    audio = json.loads((tmp_path / "run" / "run.json").read_text())["audio"]
+    assert audio["encoder_calls"] == audio["clips_presented"] == sum(sent) and audio["cache_hits"] == 0
+    distinct = len({uri for item in items for uri in item["audio_uris"]})
+    assert audio["clips_decoded"] == 2 * distinct, "once to be hashed, once to be sent, whatever the trials"
     for one in server.requests:
         lines = one.text.split("\n")
         assert [line for line in lines if line.startswith("Audio ") and line.endswith(":")] == [
