@@ -64,7 +64,20 @@ def main(config: DictConfig) -> None:
     discarded += rejected
     if not items:
         raise ConfigError("no item could be built:\n" + told(discarded))
+    publish(settings, sources, n_rows, (speech, scorer), studio, items, discarded)
 
+
+def publish(
+    settings: BuildAudit,
+    sources: Mapping[str, str],
+    n_rows: Mapping[str, int],
+    specs: tuple[Any, Any],
+    studio: Studio,
+    items: Sequence[Built],
+    discarded: Sequence[Discarded],
+) -> None:
+    """Write clips, items, datasheet and record, and show what came of it. specs: speech and scorer."""
+    speech, scorer = specs
     clips = {id(take.sound): assembly.flac(take.sound) for item in items for take in item.takes}
     paths = {sound: path for sound, (path, _) in clips.items()}
     rows = {
