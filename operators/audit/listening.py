@@ -13,26 +13,18 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from operators.analysis.ratings import alpha
-from operators.audio import fetch
+from operators.audio import AudioError, fetch
 from operators.columns import RowError, number_of, short, text_of
 from operators.pages.embed import page
+from operators.reporting.clips import media_type
 from operators.statistics import wilson_interval
 from operators.tables import Row, TableError, read_bytes, read_rows, shown
-
-MEDIA = {
-    ".flac": "audio/flac",
-    ".wav": "audio/wav",
-    ".mp3": "audio/mpeg",
-    ".ogg": "audio/ogg",
-    ".opus": "audio/ogg",
-}
 
 LISTENERS = pa.schema(
     [
@@ -67,7 +59,8 @@ class Rating:
 def listening_page(
     items: Sequence[Mapping[str, Any]], benchmark: str, title: str, both_branches: bool = False
 ) -> str:
-    """One self-contained HTML text. items: AUDIT_ITEM rows without errors. Raises AudioError for a missing clip."""
+    """One self-contained HTML text. items: AUDIT_ITEM rows without errors. Raises AudioError for a clip that is
+    missing, or that no browser plays."""
     uris = list(dict.fromkeys(uri for item in items for uri in item["audio_uris"]))
     clips = {uri: _data_uri(uri) for uri in uris}
     names = {uri: f"c{number}" for number, uri in enumerate(uris)}
@@ -103,8 +96,11 @@ def _told(item: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _data_uri(uri: str) -> str:
-    kind = MEDIA.get(PurePosixPath(shown(uri)).suffix.lower(), "application/octet-stream")
-    return f"data:{kind};base64,{base64.b64encode(fetch(uri)).decode('ascii')}"
+    data = fetch(uri)
+    kind = media_type(data[:12])
+    if kind is None:
+        raise AudioError("not_playable", f"{shown(uri)} begins like no format that browsers play")
+    return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def read_exports(paths: Iterable[str]) -> list[Rating]:

@@ -61,7 +61,8 @@ class Clips:
         if not heard:
             return {"missing": "the run could not decode this file as audio"}
         size = path.stat().st_size
-        kind = _format(path)
+        with path.open("rb") as file:
+            kind = media_type(file.read(12))
         if kind and size <= self._each and size <= self._left:
             self._left -= size
             key = f"clip-{len(self.blocks)}"
@@ -70,9 +71,8 @@ class Clips:
         return {"href": _relative(path, self._page.parent)}
 
 
-def _format(path: Path) -> str | None:
-    with path.open("rb") as file:
-        head = file.read(12)
+def media_type(head: bytes) -> str | None:
+    """The type of a clip that begins with `head`, 12 bytes of it; None for what browsers do not play."""
     if head[:1] == b"\xff" and head[1:2] and head[1] & 0xE0 == 0xE0:
         return "audio/mpeg"
     if head[4:8] == b"ftyp":

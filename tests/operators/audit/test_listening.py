@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from operators.audio import AudioError
 from operators.audit.listening import Rating, agreement, listeners, listening_page, read_exports
 from operators.benchmarks.emotions import EmotionAudit
 from operators.tables import TableError
@@ -110,6 +111,16 @@ def test_what_an_export_does_not_say_is_no_number(tmp_path):
     ]
     (anna,) = listeners(ratings).to_pylist()
     assert (anna["n_rated"], anna["n_cannot_tell"], anna["plays_mean"]) == (1, 1, 4.0)
+
+
+def test_only_clips_enter_the_page(tmp_path):
+    """A benchmark may name any file; a page that is passed on must not carry off one that is no clip."""
+    secret = tmp_path / "clip.wav"
+    secret.write_text("a private key")
+    made = items()[:1]
+    made[0] = json.loads(json.dumps(made[0]).replace(made[0]["audio_uris"][0], str(secret)))
+    with pytest.raises(AudioError, match=r"not_playable: .*clip\.wav"):
+        listening_page(made, "b", "t")
 
 
 def test_a_name_that_looks_like_markup_is_printed_as_it_is(tmp_path, capsys):
