@@ -71,8 +71,10 @@ class ChatEndpoint:
     request), `patience_seconds` (how long one request waits in all when the server says 429), `concurrency` (most requests
     in flight), `give_up_after` (requests failed in a row that make the server unavailable).
 
-    Money: `prices` in whatever currency, `spend_limit` in the same. No request is sent that could pass the limit if it used
-    all its `max_tokens`; the rows not asked get the reason `spend_limit`. The limit holds for one process.
+    Money: `prices` in whatever currency, `spend_limit` in the same. No request is sent that would pass the limit if it used
+    all its `max_tokens` and read as much as the dearest prompt so far; the rows not asked get the reason `spend_limit`. What
+    a prompt costs shows first in a reply: requests in flight until then may pass the limit by their prompts. The limit holds
+    for one process.
     """
 
     model: str
@@ -132,6 +134,7 @@ class ChatClient:
         self._stopped: str | None = None
         self._failed_in_a_row = 0
         self._reserved = 0.0
+        self._dearest_prompt = 0.0
         self.spent = 0.0
 
     def ask(self, bodies: Sequence[Mapping[str, Any]]) -> list[Reply]:
@@ -229,12 +232,14 @@ class ChatClient:
         if self._spec.prices is not None:
             cost = self._spec.prices.cost(usage) if usage else self._worst_case()
             self.spent += cost
+            prompt = self._spec.prices.cost({**usage, "completion_tokens": 0})
+            self._dearest_prompt = max(self._dearest_prompt, prompt)
             return {**usage, "cost": cost}
         return usage
 
     def _worst_case(self) -> float:
         prices = self._spec.prices
-        return prices.completion * self._spec.max_tokens / 1e6 if prices else 0.0
+        return self._dearest_prompt + prices.completion * self._spec.max_tokens / 1e6 if prices else 0.0
 
     def _refused(self) -> str | None:
         """Why a request is not sent at all: the server is gone, or the money is."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from operators.base import Stage
@@ -17,6 +18,7 @@ from pipelines.execution import resources
 from pipelines.lookup import Lookup, find_or_compute
 from pipelines.phases import Journal, stop_if_unavailable
 
+NO_GOLD = "no_gold_answer: the judge is told the right answer, and this item has none"
 COLUMNS = {"value": "judge_score", "details": "judge_score_details"}
 
 
@@ -37,7 +39,7 @@ def rate(
         for name, judge in judges.items():
             stage = judge_stage(name, judge, cluster)
             shelf = store.scores("chain_judge", judge)
-            lookup = Lookup(stage, shelf, rows, rows["row_error"].to_pylist(), "judge_score_reason", COLUMNS)
+            lookup = Lookup(stage, shelf, rows, blocked(judge, rows), "judge_score_reason", COLUMNS)
             find_or_compute([lookup], rows, stage.name)
             entries, reasons = lookup.results()
             journal.add(stage.name, lookup.tally())
@@ -46,6 +48,13 @@ def rate(
             told = {"score": entries["value"], "reason": reasons, "details": entries["details"]}
             parts.append(pa.table({**whose, "judge": pa.repeat(name, rows.num_rows), **told}, schema=RATINGS))
     return pa.concat_tables(parts)
+
+
+def blocked(judge: ChainJudge, rows: pa.Table) -> list[str | None]:
+    """Why a row cannot be rated: it has no response, or no right answer to tell a judge whose prompt asks for it."""
+    unknown = pc.if_else(pc.is_null(rows["gold_answer"]), NO_GOLD, None)
+    needed = "gold_answer" in judge.prompt.fields
+    return pc.coalesce(rows["row_error"], unknown).to_pylist() if needed else rows["row_error"].to_pylist()
 
 
 def compare_judges(folder: Path, ratings: pa.Table, summary: pa.Table) -> None:

@@ -191,14 +191,25 @@ def test_costs_by_hand_and_a_spend_limit_that_stops_cleanly():
         570e-6
     )
     assert Prices(1, 1).cost({}) == 0
-    # Each answer may cost 200 x 5 / 1e6 = 1000e-6 at most, so a third one (2 x 570 + 1000 > 2000) is not asked for.
+    # Each answer may cost 200 x 5 / 1e6 = 1000e-6 at most, and a prompt 520e-6 as the first one did: a second one may be
+    # asked for (570 + 520 + 1000 < 2200), a third one not (2 x 570 + 520 + 1000 > 2200).
     with ChatServer(lambda body, n: Answer("ok", audio_tokens=40)) as server:
-        client = endpoint(server, prices=prices, spend_limit=2e-3, concurrency=1).connect()
+        client = endpoint(server, prices=prices, spend_limit=2.2e-3, concurrency=1).connect()
         replies = client.ask(bodies(4))
     assert [reply.text for reply in replies] == ["ok", "ok", None, None]
-    assert replies[2].reason.startswith("spend_limit: 0.0011 of 0.002 are spent")
+    assert replies[2].reason.startswith("spend_limit: 0.0011 of 0.0022 are spent")
     assert replies[0].usage["cost"] == pytest.approx(570e-6) and client.spent == pytest.approx(1140e-6)
     assert len(server.requests) == 2
+
+
+def test_dear_prompts_do_not_pass_the_limit_unnoticed():
+    # An answer costs 10 x 1 / 1e6 = 10e-6, its prompt 100 x 10 / 1e6 = 1000e-6: two are 2020e-6, a third would be 3030e-6.
+    with ChatServer(lambda body, n: Answer("ok")) as server:
+        prices = Prices(prompt=10, completion=1)
+        client = endpoint(server, prices=prices, spend_limit=2.5e-3, concurrency=1).connect()
+        replies = client.ask(bodies(4))
+    assert [reply.text for reply in replies] == ["ok", "ok", None, None]
+    assert client.spent == pytest.approx(2020e-6) and len(server.requests) == 2
 
 
 def test_requests_in_flight_count_against_the_limit():

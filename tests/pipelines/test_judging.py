@@ -1,12 +1,18 @@
 """LLM judges in a whole run: rated once, found again, and a judge that is not there fails the run."""
 
+import dataclasses
 import json
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from operators.chat_api import ChatEndpoint
+from operators.judges.chain_judge import ChainJudge
+from operators.prompts import Prompt
 from pipelines.config import Cluster
 from pipelines.execution import session
+from pipelines.judging import NO_GOLD, blocked
 from tests.chat_server import Answer, ChatServer, Status
 from tests.pipelines.cli import TOY_PATH, evaluated
 
@@ -70,6 +76,19 @@ def test_every_response_is_rated_once_and_found_again(asked):
     )
     assert rows["b"]["score_if_failed_0"] == pytest.approx(0.1)
     assert "deepseek" in done.stdout and "at worst" in done.stdout
+
+
+def test_without_a_right_answer_only_a_judge_that_needs_none_rates():
+    rows = pa.table(
+        {
+            "row_error": pa.array([None, "refusal: no", None], pa.string()),
+            "gold_answer": pa.array(["dog", None, None], pa.string()),
+        }
+    )
+    judge = ChainJudge(chat=ChatEndpoint("m"))
+    assert blocked(judge, rows) == [None, "refusal: no", NO_GOLD]
+    free = dataclasses.replace(judge, prompt=Prompt("cot_four_step"))  # takes question and choices alone
+    assert blocked(free, rows) == [None, "refusal: no", None]
 
 
 def test_a_judge_out_of_reach_fails_the_run(asked):
