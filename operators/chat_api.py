@@ -68,8 +68,9 @@ class ChatEndpoint:
     Identity: `model`, `max_tokens`, and `extra`, fields that go into every request as they are. Where the server lives and
     how patiently it is asked is not: `base_url` (None: the client's own default), `token_field` (what the server calls
     `max_tokens`), `timeout_seconds` (one attempt, whole answer included), `retries` (further attempts after a fault of one
-    request), `patience_seconds` (how long one request waits in all when the server says 429), `concurrency` (most requests
-    in flight), `give_up_after` (requests failed in a row that make the server unavailable).
+    request), `patience_seconds` (how long one request waits in all when the server says 429; for one that asks for more
+    nobody waits), `concurrency` (most requests in flight), `give_up_after` (requests failed in a row that make the server
+    unavailable).
 
     Money: `prices` in whatever currency, `spend_limit` in the same. No request is sent that would pass the limit if it used
     all its `max_tokens` and read as much as the dearest prompt so far; the rows not asked get the reason `spend_limit`. What
@@ -172,12 +173,16 @@ class ChatClient:
                     return self._settled(reply)
                 if fault.kind == "wait":
                     waits += 1
-                    waited += self._pace.slow_down(sent, self._backoff(waits, fault))
-            if fault.kind == "wait" and waited <= self._spec.patience_seconds:
+                    waited += (pause := self._backoff(waits, fault))
+                    patient = waited <= self._spec.patience_seconds
+                    if patient:
+                        self._pace.slow_down(sent, pause)
+            if fault.kind == "wait" and patient:
                 continue  # the pace holds everybody back
             tries += 1
-            if fault.kind == "retry" and tries <= self._spec.retries:
-                await asyncio.sleep(self._backoff(tries, fault))
+            pause = self._backoff(tries, fault)
+            if fault.kind == "retry" and tries <= self._spec.retries and pause <= self._spec.patience_seconds:
+                await asyncio.sleep(pause)
                 continue
             return self._failed(fault, tries)
 

@@ -53,8 +53,8 @@ class Pace:
         """After an answer: one more at a time, once for every `limit` answers."""
         self.limit = min(float(self._most), self.limit + 1.0 / self.limit)
 
-    def slow_down(self, sent: float, seconds: float) -> float:
-        """After a 429 to a request of the moment `sent`: nobody sends for `seconds`; returns the pause.
+    def slow_down(self, sent: float, seconds: float) -> None:
+        """After a 429 to a request of the moment `sent`: nobody sends for `seconds`.
 
         Half as many from then on, but once per storm: what was in flight when the pace was halved does not halve it again.
         """
@@ -62,4 +62,3 @@ class Pace:
         self._quiet_until = max(self._quiet_until, now + seconds)
         if sent >= self._slowed:
             self.limit, self._slowed = max(1.0, self.limit / 2), now
-        return seconds

@@ -141,6 +141,19 @@ def test_patience_with_429_ends():
     assert replies[0].reason.startswith("rate_limited: HTTP 429") and len(server.requests) == 3
 
 
+@pytest.mark.parametrize(("code", "said"), [(429, "rate_limited"), (503, "server_error")])
+def test_a_server_that_asks_for_a_day_is_not_waited_for(code, said):
+    """Neither by the request that was told so nor by the others."""
+
+    def script(body, n):
+        return Answer("ok") if n else Status(code, headers={"Retry-After": "86400"})
+
+    with ChatServer(script) as server:
+        replies = endpoint(server, concurrency=1, patience_seconds=1).connect().ask(bodies(3))
+    assert replies[0].reason.startswith(f"{said}: HTTP {code}")
+    assert [reply.text for reply in replies[1:]] == ["ok", "ok"]
+
+
 @pytest.mark.parametrize(
     ("what", "said"),
     [
