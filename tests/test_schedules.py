@@ -89,6 +89,7 @@ def test_the_ray_job_starts_the_ray_that_is_installed_with_all_four_cards_and_en
     (container,) = cluster["headGroupSpec"]["template"]["spec"]["containers"]
     assert container["resources"]["limits"]["nvidia.com/gpu"] == "4"
     assert job["spec"]["shutdownAfterJobFinishes"] is True
+    assert job["spec"]["backoffLimit"] == 0, "a second try after a drift would find none"
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
