@@ -38,11 +38,12 @@ from pipelines.phases import Journal, extract, score
 from pipelines.preflight import check_counts, check_ready, needs_of
 from pipelines.record import free_folder, write_record
 from pipelines.responses import gather, load_questions, to_judge
+from pipelines.sweeps import with_own_folder
 
 
 def main(config: DictConfig) -> None:
     """What Hydra calls: only it knows the names of the chosen options."""
-    ablate(config, HydraConfig.get().runtime.choices["model"])
+    ablate(with_own_folder(config), HydraConfig.get().runtime.choices["model"])
 
 
 def ablate(config: DictConfig, name: str) -> None:

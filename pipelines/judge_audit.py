@@ -39,12 +39,13 @@ from pipelines.execution import resources, session
 from pipelines.phases import Journal, probe_audio
 from pipelines.preflight import check_ready
 from pipelines.record import free_folder
+from pipelines.sweeps import with_own_folder
 
 
 def main(config: DictConfig) -> None:
     """What Hydra calls: only it knows the names of the chosen options."""
     chosen = HydraConfig.get().runtime.choices
-    audit(config, chosen["model"], f"{chosen['benchmark']}-{chosen['model']}")
+    audit(with_own_folder(config), chosen["model"], f"{chosen['benchmark']}-{chosen['model']}")
 
 
 def audit(config: DictConfig, name: str, title: str) -> None:

@@ -38,6 +38,7 @@ from pipelines.phases import Journal, extract, score
 from pipelines.record import free_folder, write_record, write_summary
 from pipelines.rescore_settings import Rescore
 from pipelines.responses import to_judge
+from pipelines.sweeps import with_own_folder
 
 DRIFTED = 3  # exit status where something changed that someone should look at
 KEPT = ("rows.parquet", "summary.parquet", "summary.md", "failures.csv", "drift.md", "drift.json", "run.json")
@@ -45,7 +46,7 @@ KEPT = ("rows.parquet", "summary.parquet", "summary.md", "failures.csv", "drift.
 
 def main(config: DictConfig) -> None:
     """What Hydra calls: only it knows the names of the chosen options."""
-    rescore(config, HydraConfig.get().runtime.choices["scorers"])
+    rescore(with_own_folder(config), HydraConfig.get().runtime.choices["scorers"])
 
 
 def rescore(config: DictConfig, scorers_name: str) -> None:
