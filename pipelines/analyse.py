@@ -106,8 +106,8 @@ def ablation_means(place: str) -> list[Mean]:
 def judged(settings: Analyse, cells: Cells) -> dict:
     """Accuracy, and every judge of the user's table, or of the paper's where that is analysed."""
     found = dict(accuracy_as_judge(cells))
-    if settings.judges:
-        found |= read_judges(settings.judges, read_rows(settings.judges))
+    if settings.judge_scores:
+        found |= read_judges(settings.judge_scores, read_rows(settings.judge_scores))
     elif settings.published:
         table = [{k: row[k] for k in ("model", "deepseek", "gemini")} for row in published.rows_of("table_2")]
         found |= read_judges("Table 2", table)

@@ -22,7 +22,7 @@ class Analyse:
     run: Any = None  # folder of a finished run, or a list of them; null: the newest in runs/
     table: str | None = None  # instead of runs: a summary in the shape of the paper's Table 1
     published: bool = False  # instead of runs: the paper's own tables, and which of its figures come out
-    judges: str | None = None  # table: model, judge, score (benchmark); or one column per judge
+    judge_scores: str | None = None  # table: model, judge, score (benchmark); or one column per judge
     ratings: str | None = None  # table: item_id, model, rater, group, rating
     ablation: str | None = None  # folder of an ablation; or table: metric, backbone, model, benchmark, mean
     stress: str | None = None  # folder of a stress test, for the manipulations of Table 13

@@ -43,13 +43,13 @@ Scores = Mapping[
 
 def read_judges(file: str, rows: Sequence[Row]) -> Scores:
     """{judge: {(model, benchmark or None): mean score}} from either form. Raises TableError naming file and row."""
-    parts = find_columns(file, rows, COLUMNS, {}, "judges")
+    parts = find_columns(file, rows, COLUMNS, {}, "judge_scores")
     if "model" not in parts:
-        raise missing_columns(file, rows, COLUMNS, ["model"], "judges", EXAMPLE)
+        raise missing_columns(file, rows, COLUMNS, ["model"], "judge_scores", EXAMPLE)
     long = "judge" in parts and "score" in parts
     wide = {name: name for name in columns_of(rows) if name not in parts.values()} if not long else {}
     if not long and not wide:
-        raise missing_columns(file, rows, COLUMNS, ["judge", "score"], "judges", EXAMPLE)
+        raise missing_columns(file, rows, COLUMNS, ["judge", "score"], "judge_scores", EXAMPLE)
     found: dict[str, dict[tuple[str, str | None], list[float]]] = {}
     for row in rows:
         try:

@@ -90,7 +90,7 @@ def test_two_runs_with_judges_ratings_and_a_stress_test(runs, capsys):
     pq.write_table(pa.Table.from_pylist([change], schema=CHANGES), folder / "stress" / "stress.parquet")
 
     lines = analysed(
-        folder, f"run=[{folder / 'x'},{folder / 'y'}]", f"judges={folder / 'judges.csv'}",
+        folder, f"run=[{folder / 'x'},{folder / 'y'}]", f"judge_scores={folder / 'judges.csv'}",
         f"ratings={folder / 'ratings.parquet'}", f"stress={folder / 'stress'}",
     )  # fmt: skip
     assert {line["analysis"] for line in lines} == {

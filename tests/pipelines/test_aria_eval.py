@@ -114,7 +114,15 @@ def test_run_json_says_what_was_asked_and_what_ran(plain_run):
     assert run_json["versions"]["ray"][0].isdigit()
     # Six rows, but `good` and `poor` reason alike over the same clip: equal work is done once.
     told = {name: value for name, value in run_json["stages"]["m1"].items() if "second" not in name}
-    assert told == {"rows": 6, "unusable": 0, "from_store": 0, "computed": 3, "failed": 0, "encoded": {}}
+    assert told == {
+        "rows": 6,
+        "unusable": 0,
+        "from_store": 0,
+        "computed": 3,
+        "failed": 0,
+        "encoded": {},
+        "usage": {},
+    }
     assert run_json["stages"]["audio"]["encoded"] == {"clips": 3}
 
 

@@ -1,8 +1,11 @@
 """Every option of every group composes and builds; wrong keys and types are named with what is allowed."""
 
+import importlib
 from pathlib import Path
 
 import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 
 from operators.fingerprint import canonical
 from operators.schema import METRICS
@@ -160,3 +163,15 @@ def test_thinking_levels_are_different_models():
         {"reasoning_effort": "high"},
     )
     assert canonical(low) != canonical(high)
+
+
+@pytest.mark.parametrize("file", sorted(CONF.glob("*.yaml")), ids=lambda file: file.stem)
+def test_no_field_of_a_command_is_called_as_a_group_that_it_does_not_use(file):
+    """Hydra would take `field=value` for a choice from that group."""
+    defaults = OmegaConf.load(file).defaults
+    used = {next(iter(entry)).split("@")[0] for entry in defaults if not isinstance(entry, str)}
+    groups = {folder.name for folder in CONF.iterdir() if folder.is_dir()}
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        importlib.import_module(f"pipelines.{file.stem}")
+        fields = compose(file.stem, overrides=["model=cascade"] if "model" in used else []).keys()
+    assert groups & set(fields) <= used | {"cluster"}
