@@ -167,11 +167,12 @@ def test_thinking_levels_are_different_models():
 
 @pytest.mark.parametrize("file", sorted(CONF.glob("*.yaml")), ids=lambda file: file.stem)
 def test_no_field_of_a_command_is_called_as_a_group_that_it_does_not_use(file):
-    """Hydra would take `field=value` for a choice from that group."""
+    """Hydra would take `field=value` for a choice from that group; `+group=option` is said in the help."""
     defaults = OmegaConf.load(file).defaults
     used = {next(iter(entry)).split("@")[0] for entry in defaults if not isinstance(entry, str)}
     groups = {folder.name for folder in CONF.iterdir() if folder.is_dir()}
     with initialize_config_dir(str(CONF), version_base="1.3"):
         importlib.import_module(f"pipelines.{file.stem}")
         fields = compose(file.stem, overrides=["model=cascade"] if "model" in used else []).keys()
-    assert groups & set(fields) <= used | {"cluster"}
+    added = {name for name in groups if f"+{name}=" in file.read_text() or name == "cluster"}
+    assert groups & set(fields) <= used | added
