@@ -106,8 +106,10 @@ def sets_of(
 
 
 def voting_model(model: Spec, settings: Mapping[str, float | None]) -> Spec:
-    """`model` with the sampling settings of the votes; itself where none is given."""
+    """`model` with the sampling settings of the votes: the given ones, else its own voting temperature, else itself."""
     given = {name: value for name, value in settings.items() if value is not None}
+    own = getattr(model, "voting_temperature", None)
+    given = given if own is None else {"temperature": own, **given}
     if unknown := [name for name in given if not hasattr(model, name)]:
         raise ConfigError(f"voting.{unknown[0]}: {type(model).__name__} has no setting {unknown[0]!r}")
     return dataclasses.replace(model, **given) if given else model

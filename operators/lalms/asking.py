@@ -19,6 +19,7 @@ from pydantic.dataclasses import dataclass
 
 from operators.audio import NO_AUDIO, Clip
 from operators.base import ROW_ERRORS, Batch
+from operators.fingerprint import execution_field
 from operators.lalms.hearing import AudioLimits, Hearing, Unheard
 from operators.mugen.options import labels
 from operators.prompts import Prompt
@@ -34,7 +35,8 @@ class Lalm:
     prompt: has the fields question and choices; None: the question is the whole text (MUGEN's strategies bring their own
     instruction). system_prompt: what the conversation opens with, None: what the model's chat template says by itself.
     limits: how many clips of what length the model takes. Decoding: `max_new_tokens`; `temperature` 0 is greedy;
-    `top_p` None is 1. Every row has its own seed, from `seed`, its content and its trial, so that a sampled response does
+    `top_p` None is 1; `voting_temperature` takes the place of `temperature` in trials that vote (MUGEN, section 5.1), None: it
+    does not. Every row has its own seed, from `seed`, its content and its trial, so that a sampled response does
     not depend on which rows share a batch.
 
     Writes `response` (None where there is `response_error`, "reason: detail"), `finish_reason` ("stop", or "length" for a
@@ -52,6 +54,7 @@ class Lalm:
     temperature: float = Field(0.0, ge=0)
     top_p: float | None = Field(None, gt=0, le=1)
     seed: int = Field(0, ge=0)
+    voting_temperature: float | None = execution_field(None)
 
     def __post_init__(self) -> None:
         if self.prompt is not None and self.prompt.fields - {"question", "choices"}:

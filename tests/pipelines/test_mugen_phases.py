@@ -1,5 +1,6 @@
 """Parts of a MUGEN run that need no Ray: its options compose, a judge is asked once, calibration is printed."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import ClassVar
@@ -12,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from operators.benchmarks.sample import Sample
 from operators.chat_api import Reply
+from operators.fingerprint import fingerprint
 from operators.judges.option_judge import OptionJudge
 from operators.mugen.options import Asked, RuleReader
 from operators.mugen.presentation import DIMENSIONS, MUGEN_ITEM, GenerationSet
@@ -19,7 +21,7 @@ from operators.store import Store
 from pipelines import mugen_calibrate
 from pipelines.config import CONF, ConfigError, build, plain
 from pipelines.mugen_phases import fan_out, read_options
-from pipelines.mugen_plan import check_clips, load_items, read_strategies, sets_of
+from pipelines.mugen_plan import check_clips, load_items, read_strategies, sets_of, voting_model
 from tests.mugen_toys import Loudest
 
 
@@ -192,3 +194,13 @@ def test_a_wrong_label_is_named_with_its_line(tmp_path, capsys):
             calibrated(tmp_path, [good, good | bad], capsys)
     with pytest.raises(ConfigError, match="labels=my_labels"):
         mugen_calibrate.main(composed(name="mugen_calibrate"))
+
+
+def test_a_model_brings_its_own_temperature_for_votes_and_the_user_has_the_last_word():
+    model = build(plain(composed("model=qwen2_5_omni")).model, "model")
+    assert (model.temperature, voting_model(model, {"temperature": None}).temperature) == (0.0, 0.2)
+    assert voting_model(model, {"temperature": 0.7}).temperature == 0.7
+    # Single answers do not become others by it: it is no part of the model's identity.
+    assert fingerprint(model) == fingerprint(dataclasses.replace(model, voting_temperature=0.9))
+    gemini = build(plain(composed("model=gemini_3_pro_low")).model, "model")
+    assert voting_model(gemini, {}) is gemini and gemini.temperature == 1.0
