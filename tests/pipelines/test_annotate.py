@@ -106,3 +106,4 @@ def test_a_saved_file_goes_on_in_another_browser_and_a_foreign_one_is_refused(tm
         tab.locator("#trouble", has_text="does not hold ratings").wait_for()
         tab.set_input_files("#restore", tmp_path / "mine.json")
         tab.locator("#count", has_text="3 of 4 rated.").wait_for()
+        assert "3 of 4 rated." in tab.inner_text("#count")
