@@ -79,6 +79,16 @@ def other_scorers(last: Night, now: Night) -> list[str]:
     return [stage for stage in stages if last.fingerprint(stage) != now.fingerprint(stage)]
 
 
+def unrecorded_scorers(last: Night, now: Night) -> list[str]:
+    """The metrics that both nights have values of, and neither says by what scorer: nobody knows whether they compare."""
+    silent = [name for name in METRICS if not (last.fingerprint(name[:2]) or now.fingerprint(name[:2]))]
+    return [
+        name[:2]
+        for name in silent
+        if all(night.rows[name].null_count < len(night.rows) for night in (last, now))
+    ]
+
+
 def drift(last: Night, now: Night) -> Drift:
     """Compare two nights measure by measure."""
     then, today = _frame(last), _frame(now)

@@ -7,6 +7,7 @@ environment (or the configuration of the cloud's own tools), where fsspec finds 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from urllib.parse import parse_qsl
 
 _URI = re.compile(r"\s*((?:[A-Za-z0-9+.-]+::)*[A-Za-z][A-Za-z0-9+.-]*://)(.*)", re.DOTALL)
@@ -45,6 +46,13 @@ def has_credentials(uri: str) -> bool:
     fields = re.split(r"[?#]", rest, maxsplit=1)[1:]
     names = [name for field in fields for name, _ in parse_qsl(re.sub("[?#;]", "&", field), True)]
     return rest != parts[2] or any(_SECRET_NAMES.search(_snake(name)) for name in names)
+
+
+def holds_credentials(text: str) -> bool:
+    """Whether any address in `text` (quoted, in a list, in a whole sentence) has credentials."""
+    starts = [found.start() for found in re.finditer(r"[A-Za-z][A-Za-z0-9+.-]*://", text)]
+    # An address ends at the latest where white space or the next one begins.
+    return any(has_credentials(text[start:end].split()[0]) for start, end in pairwise([*starts, len(text)]))
 
 
 def _without_user(rest: str) -> str:

@@ -1,4 +1,4 @@
-"""What changed between two runs, by how much and why; refused where their scorers differ, unless forced.
+"""What changed between two runs, by how much and why; refused where their scorers differ or are not recorded, unless forced.
 
 python -m pipelines.compare last=runs/2026-11-29_03-00-00-rescore-offline now=runs/2026-11-30_03-00-00-rescore-offline
 """
@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 
 from operators import drift_report
 from operators.aggregate import finish_rows
-from operators.drift import drift, other_scorers
+from operators.drift import drift, other_scorers, unrecorded_scorers
 from operators.nights import Night
 from operators.tables import TableError
 from pipelines.config import ConfigError, entry, plain
@@ -22,12 +22,13 @@ from pipelines.rescore_settings import Compare
 
 
 def main(config: DictConfig) -> None:
-    """Compare two run folders. ConfigError where their scorers differ and nothing forces it."""
+    """Compare two run folders. ConfigError where their scorers differ, or are unknown, and nothing forces it."""
     settings: Compare = plain(config)
     last, now = (read_run(getattr(settings, name), name) for name in ("last", "now"))
     others = other_scorers(last, now)
-    if others and not settings.force:
-        raise ConfigError(refusal(last, now, others))
+    unknown = unrecorded_scorers(last, now)
+    if (others or unknown) and not settings.force:
+        raise ConfigError(refusal(last, now, others, unknown))
     found = drift(last, now)
     text = drift_report.to_markdown(found, others)
     if settings.out:
@@ -39,15 +40,20 @@ def main(config: DictConfig) -> None:
     print(text)
 
 
-def refusal(last: Night, now: Night, others: list[str]) -> str:
-    """Which metrics are not on one scale, by their fingerprints, and what to do."""
+def refusal(last: Night, now: Night, others: list[str], unknown: list[str]) -> str:
+    """Which metrics are not on one scale, or nobody knows whether they are, by their fingerprints, and what to do."""
     lines = [
         f"  {name.upper()}: {last.fingerprint(name) or 'not recorded'} and {now.fingerprint(name) or 'not recorded'}"
-        for name in others
+        for name in [*others, *unknown]
     ]
+    why = (
+        "were scored by different scorers, so their numbers are not on one scale"
+        if others
+        else "do not say which scorers they were scored by, so nobody knows whether their numbers are on one scale"
+    )
     return "\n".join(
         [
-            f"{last.name} and {now.name} were scored by different scorers, so their numbers are not on one scale:",
+            f"{last.name} and {now.name} {why}:",
             *lines,
             "Score both with the same scorers (pipelines.rescore does that for all stored responses), or set force=true",
         ]

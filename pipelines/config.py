@@ -26,6 +26,7 @@ from pydantic import ValidationError
 
 from operators.base import ColumnError
 from operators.chat_api import ChatUnavailable
+from operators.locators import holds_credentials
 from operators.store import StoreError
 from operators.tables import TableError
 from operators.weights import WeightsError
@@ -190,6 +191,7 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
 
     lists: keys for which `key=a,b` on the command line means the list [a,b] of one run.
     """
+    refuse_credentials(sys.argv[1:])
     sys.argv[1:] = as_lists(sys.argv[1:], lists)
     os.environ["HYDRA_FULL_ERROR"] = (
         "1"  # Hydra then raises instead of printing, and we can say what is allowed
@@ -217,6 +219,20 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
             print(verdict, file=sys.stderr)
     if sweep.failed:
         sys.exit(1)
+
+
+def refuse_credentials(arguments: Sequence[str]) -> None:
+    """Exit status 1 where an address on the command line holds a password, key or signature.
+
+    Hydra writes the overrides of a sweep, and of a run where it is told to, to disk before any of our code sees them.
+    """
+    for word in arguments:
+        if holds_credentials(word):
+            key = word.partition("://")[0].partition("=")[0].lstrip("+~") if "=" in word else "an argument"
+            sys.exit(
+                f"error: {key}: its address comes with credentials, which would be written down: leave them out and set "
+                "them in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY for s3://)"
+            )
 
 
 def as_lists(arguments: Sequence[str], keys: Sequence[str]) -> list[str]:

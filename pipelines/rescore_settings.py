@@ -30,7 +30,7 @@ class Compare:
 
     last: str | None = None  # folder of the earlier run: results.parquet and run.json
     now: str | None = None  # folder of the later run
-    force: bool = False  # compare although the scorers differ
+    force: bool = False  # compare although the scorers differ or are not recorded
     out: str | None = None  # folder for drift.md and drift.json; null: only print
 
 

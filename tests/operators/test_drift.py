@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from operators import drift_report
-from operators.drift import differences, drift, other_scorers
+from operators.drift import differences, drift, other_scorers, unrecorded_scorers
 from operators.nights import NIGHT_ROW, Night, finished, last, load, new_name
 from operators.schema import METRICS
 from operators.statistics import t_interval
@@ -157,6 +157,15 @@ def test_the_report_is_valid_json_and_hostile_names_are_only_text():
 def test_scorers_are_compared_by_fingerprint():
     assert other_scorers(night([]), night([], "two", **scorer_changed())) == ["m2"]
     assert other_scorers(night([]), Night("x", night([]).rows, {})) == [f"m{n}" for n in range(1, 7)]
+
+
+def test_values_without_a_recorded_scorer_on_either_side_compare_with_nothing():
+    nameless = [Night(name, night(spread()).rows, {}) for name in ("x", "y")]
+    assert other_scorers(*nameless) == [] and unrecorded_scorers(*nameless) == [f"m{n}" for n in range(1, 7)]
+    half = Night("z", night(spread()).rows, {"fingerprints": {f"m{n}": "f" for n in range(2, 7)}})
+    assert unrecorded_scorers(half, half) == ["m1"] and unrecorded_scorers(night(spread()), nameless[0]) == []
+    unscored = Night("w", night([row(0, value=None)]).rows, {})
+    assert unrecorded_scorers(unscored, nameless[0]) == [], "no values of one: nothing is compared"
 
 
 def test_differences_name_the_path_and_do_not_quote_long_texts():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators import audio, tables
-from operators.locators import has_credentials, is_uri, shown
+from operators.locators import has_credentials, holds_credentials, is_uri, shown
 
 PLAIN = [
     "/a/b?c.wav",
@@ -60,3 +60,31 @@ def test_any_text_can_be_shown(text):
 def test_tables_and_audio_print_alike():
     assert tables.shown is audio.shown is shown
     assert tables.is_uri is is_uri
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "store.root=s3://KEY:SECRET@bucket/x",
+        "++store={root:'s3://KEY:SEC/RET@bucket'}",
+        "store.root=s3://plain/x,s3://KEY:SECRET@bucket/x",
+        "benchmark.path=https://host/q.jsonl?X-Amz-Signature=abc",
+        "model.endpoint.url='http://me:pass@host/v1'",
+    ],
+)
+def test_an_address_with_a_secret_is_found_wherever_it_stands(text):
+    assert holds_credentials(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "store.root=s3://bucket/prefix,s3://other",
+        "model.prompt='see https://host/page or write to me@host'",
+        "model.endpoint.url=http://127.0.0.1:8000/v1",
+        "out=runs/a@b",
+        "hydra.sweep.dir=x",
+    ],
+)
+def test_other_words_hold_none(text):
+    assert not holds_credentials(text)

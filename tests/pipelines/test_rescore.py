@@ -113,6 +113,13 @@ def test_a_changed_scorer_is_computed_reported_and_refused_in_a_plain_comparison
     ):
         compared()
     assert "**M2: another scorer.**" in compared("force=true")
+    for out in ("one", "two"):
+        record = json.loads((tmp_path / out / "run.json").read_text())
+        del record["fingerprints"]
+        (tmp_path / out / "run.json").write_text(json.dumps(record))
+    with pytest.raises(ConfigError, match=r"do not say which scorers(.|\n)*M1: not recorded and not rec"):
+        compared()
+    assert "# Drift: two" in compared("force=true")
     status, told = night(tmp_path, "three")
     assert status == 3 and computed(tmp_path, "three")["m2"] == 0, "the old scores are still there"
 

@@ -54,3 +54,20 @@ def test_a_dead_member_stops_no_other_and_a_second_sweep_computes_nothing_again(
         for run in "012"
     }
     assert computed == {"0": 0, "1": 3, "2": 0}
+
+
+@pytest.mark.parametrize("how", [["-m"], ["hydra.output_subdir=.hydra"]], ids=["sweep", "one run"])
+def test_a_secret_in_an_address_never_reaches_the_disk(tmp_path, how):
+    written = [f"hydra.{kind}.dir={tmp_path / kind}" for kind in ("run", "sweep")]
+    command = [
+        sys.executable,
+        "-m",
+        "pipelines.rescore",
+        *how,
+        *written,
+        "store.root=s3://KEY:hushhush@bucket/x",
+    ]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 1 and ended.stderr.startswith("error: store.root: its address comes with cred")
+    assert "hushhush" not in ended.stdout + ended.stderr
+    assert list(tmp_path.rglob("*")) == [], "Hydra did not come to write its files"
