@@ -23,7 +23,9 @@ from operators.tables import Row, TableError
 
 SCALE = (1, 2, 3, 4, 5)
 RATINGS = pa.schema(
-    [(name, pa.string()) for name in ("item_id", "model", "rater", "group")]
+    [(name, pa.string()) for name in ("item_id", "model", "benchmark")]
+    + [("trial", pa.int64())]
+    + [(name, pa.string()) for name in ("rater", "group")]
     + [("rating", pa.int64()), ("annotated_at", pa.string())]
 )
 _FIELDS = ("study", "group", "rater", "chain", "rating", "annotated_at")
@@ -36,6 +38,7 @@ class Chain(NamedTuple):
     item_id: str
     model: str
     benchmark: str
+    trial: int
     code: str
     group: str
 
@@ -79,7 +82,7 @@ def _split(total: int, parts: int) -> list[int]:
 def _chain(rows: pa.Table, row: int, group: str, seed: int) -> Chain:
     names = [rows[name][row].as_py() for name in ("item_id", "model", "benchmark")]
     code = hashlib.sha256(json.dumps([seed, *names, row]).encode()).hexdigest()[:12]
-    return Chain(row, *names, code, group)
+    return Chain(row, *names, rows["trial"][row].as_py() or 0, code, group)
 
 
 def study_id(chains: Sequence[Chain]) -> str:
@@ -89,8 +92,8 @@ def study_id(chains: Sequence[Chain]) -> str:
 
 def plan(chains: Sequence[Chain], n_raters: int) -> dict[str, Any]:
     """What the reader of the ratings needs, and raters must not see."""
-    kept = [{"code": c.code, "group": c.group, "item_id": c.item_id, "model": c.model, "benchmark": c.benchmark}
-            for c in chains]  # fmt: skip
+    told = ("code", "group", "item_id", "model", "benchmark", "trial")
+    kept = [{name: getattr(chain, name) for name in told} for chain in chains]
     return {"study": study_id(chains), "n_raters": n_raters, "chains": kept}
 
 
@@ -118,8 +121,8 @@ def read_exports(files: Mapping[str, Sequence[Row]], plan: Mapping[str, Any]) ->
         for code, chain in chains.items():
             if chain["group"] == group:
                 rating, when = said.get((rater, code), (None, None))
-                lines.append({"item_id": chain["item_id"], "model": chain["model"], "rater": rater,
-                              "group": group, "rating": rating, "annotated_at": when})  # fmt: skip
+                what = {name: chain.get(name) for name in ("item_id", "model", "benchmark", "trial")}
+                lines.append(what | {"rater": rater, "group": group, "rating": rating, "annotated_at": when})
     return pa.Table.from_pylist(lines, schema=RATINGS)
 
 
@@ -155,8 +158,11 @@ def disagreement(ratings: pa.Table, n_raters: int) -> list[dict[str, Any]]:
     found = []
     for group in sorted({row["group"] for row in rows}):
         mine = [row for row in rows if row["group"] == group]
-        known = [Rating(row["item_id"], row["model"], row["rater"], group, float("nan") if row["rating"] is None else row["rating"])
-                 for row in mine]  # fmt: skip
+        known = [
+            Rating(row["item_id"], row["model"], row["rater"], group,
+                   float("nan") if row["rating"] is None else row["rating"], row["benchmark"] or "", row["trial"])
+            for row in mine
+        ]  # fmt: skip
         matrix, _ = reliability(known)
         compared = matrix[:, np.isfinite(matrix).sum(axis=0) > 1]
         spread = np.nanmax(compared, axis=0) - np.nanmin(compared, axis=0) if compared.size else np.array([])

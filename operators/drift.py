@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from operators.aggregate import MEASURES
+from operators.fingerprint import differing
 from operators.nights import Night
 from operators.schema import METRICS
 from operators.statistics import t_interval, wilson_interval_of_mean
@@ -75,8 +76,9 @@ class Drift:
 
 def other_scorers(last: Night, now: Night) -> list[str]:
     """The metrics ("m1".."m6") whose scorers differ: their numbers are not on one scale."""
-    stages = [metric[:2] for metric in METRICS]
-    return [stage for stage in stages if last.fingerprint(stage) != now.fingerprint(stage)]
+    return differing(
+        [night.record.get("fingerprints", {}) for night in (last, now)], [m[:2] for m in METRICS]
+    )
 
 
 def unrecorded_scorers(last: Night, now: Night) -> list[str]:

@@ -71,6 +71,12 @@ def fingerprint(spec: Spec) -> str:
     return digest(canonical(spec), 16)
 
 
+def differing(records: Sequence[Mapping[str, str]], stages: Sequence[str]) -> list[str]:
+    """The `stages` whose fingerprints are not the same in all `records` ({stage: fingerprint}): their numbers are not on
+    one scale. A fingerprint that only some records hold differs, since what stands behind the others is not known."""
+    return [stage for stage in stages if len({record.get(stage) for record in records}) > 1]
+
+
 def key_columns(spec: Spec) -> tuple[str, ...]:
     """The columns whose content identifies a row for `spec`."""
     return tuple(name for name in spec.reads if name not in LOCATORS)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
 
-from operators.schema import METRICS
 from pipelines.config import ConfigError
-from pipelines.runs import find_run, read_record
+from pipelines.runs import find_run, read_record, refuse_other_scorers
 
 
 @dataclass
@@ -59,18 +57,5 @@ def run_folders(settings: Analyse) -> list[Path]:
         raise ConfigError("config key run: a folder, or a list of folders")
     folders = [find_run(name) for name in asked]
     if not settings.mixed:
-        _refuse_other_scorers(folders)
+        refuse_other_scorers({str(folder): read_record(folder) for folder in folders}, "mixed")
     return folders
-
-
-def _refuse_other_scorers(folders: Sequence[Path]) -> None:
-    """Means by different scorers are on different scales: they say nothing about models or benchmarks."""
-    records = {str(folder): read_record(folder).get("fingerprints", {}) for folder in folders}
-    for metric in (name[:2] for name in METRICS):
-        found = {name: record[metric] for name, record in records.items() if metric in record}
-        if len(set(found.values())) > 1:
-            one, other = next((a, b) for a in found for b in found if found[a] != found[b])
-            raise ConfigError(
-                f"{one} and {other} were scored by different {metric} scorers ({found[one]}, {found[other]}): score "
-                f"them alike, or say mixed=true"
-            )

@@ -6,7 +6,6 @@ python -m pipelines.report 'run=[runs/a,runs/b]'    several runs in one page
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from omegaconf import DictConfig, ListConfig
 
+from operators.fingerprint import differing
 from operators.pages.embed import page
 from operators.reporting.clips import Clips
 from operators.reporting.items import blocks, in_order, index
@@ -25,11 +25,18 @@ from operators.tables import TableError
 from operators.versions import installed
 from pipelines.config import ConfigError, entry, plain
 from pipelines.report_settings import Report
-from pipelines.runs import RESULTS, find_run, read_record, rows_of_runs
+from pipelines.runs import (
+    RESULTS,
+    SCORING,
+    find_run,
+    read_record,
+    recorded_fingerprints,
+    refuse_other_scorers,
+    rows_of_runs,
+)
 
 # What tells the kinds of run apart: a file that only this kind leaves.
 KINDS = {"aria": RESULTS, "mugen": "votes.parquet", "audit": "verdicts.parquet"}
-SCORERS = ("extract", "m1", "m2", "m3", "m4", "m5", "m6")
 
 
 class Run(NamedTuple):
@@ -94,7 +101,7 @@ def contents(runs: Sequence[Run], clips: Clips, force: bool) -> tuple[dict[str, 
     scored = [run for run in runs if run.kind == "aria"]
     if scored:
         if not force:
-            _check_scorers(scored)
+            refuse_other_scorers({run.name: run.record for run in scored}, "force")
         rows = in_order(rows_of_runs([run.folder for run in scored]))
         data["overview"] = overview(rows, {run.name: run.record for run in scored})
         large |= {"index": index(rows, clips), **blocks(rows)}
@@ -102,18 +109,6 @@ def contents(runs: Sequence[Run], clips: Clips, force: bool) -> tuple[dict[str, 
     if others:
         data["sections"] = others
     return data, large
-
-
-def _check_scorers(runs: Sequence[Run]) -> None:
-    prints = {run.name: run.record.get("fingerprints") or {} for run in runs}
-    (first, expected), *rest = prints.items()
-    for name, found in rest:
-        differ = [stage for stage in SCORERS if found.get(stage) != expected.get(stage)]
-        if differ:
-            raise ConfigError(
-                f"{first} and {name} differ in {', '.join(differ)}: their scores do not compare. Score one again "
-                "with the other's scorers, or set force=true to show them side by side all the same"
-            )
 
 
 def sections(run: Run) -> list[dict[str, Any]]:
@@ -134,14 +129,10 @@ def _tables(folder: Path, names: Sequence[str]) -> dict[str, pa.Table]:
 
 def about(runs: Sequence[Run], title: str | None, clips: Clips) -> dict[str, str]:
     """Title, introduction and last line of the page; the introduction says where scorers differ."""
-    prints = [
-        json.dumps([(run.record.get("fingerprints") or {}).get(name) for name in SCORERS])
-        for run in runs
-        if run.kind == "aria"
-    ]
+    prints = [recorded_fingerprints(run.record) for run in runs if run.kind == "aria"]
     mixed = (
         "The runs were scored by different scorers: their numbers do not compare. "
-        if len(set(prints)) > 1
+        if differing(prints, SCORING)
         else ""
     )
     version = installed(["audio-reasoning-eval"])["audio-reasoning-eval"]

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from operators.fingerprint import differing
 from operators.schema import CHAIN, METRICS, result_schema
 from operators.tables import TableError
+from pipelines.config import ConfigError
 
 RESULTS = "results.parquet"
+SCORING = (
+    "extract",
+    *(metric[:2] for metric in METRICS),
+)  # the stages whose results two runs must share the scale of
 KEY = ("model", "benchmark", "item_id", "trial")
 ESSENTIAL = ("item_id", "benchmark", "model", "trial", "response", *CHAIN.names, *METRICS)
 
@@ -93,3 +99,26 @@ def read_record(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise TableError(f"{path} is no whole JSON file: {error}") from None
     return record if isinstance(record, dict) else {}
+
+
+def recorded_fingerprints(record: Mapping[str, Any]) -> Mapping[str, str]:
+    """{stage: fingerprint} of a run.json; {} where it names none."""
+    return record.get("fingerprints") or {}
+
+
+def refuse_other_scorers(records: Mapping[str, Mapping[str, Any]], key: str) -> None:
+    """Raises ConfigError where runs, given as {name: run.json}, were scored by different scorers: their means are on
+    different scales, and say nothing about models or benchmarks. `key`: the config key that allows it all the same."""
+    prints = {name: recorded_fingerprints(record) for name, record in records.items()}
+    differ = differing(list(prints.values()), SCORING)
+    if not differ:
+        return
+    told = [
+        f"  {stage}: "
+        + ", ".join(f"{name} {found.get(stage) or 'not recorded'}" for name, found in prints.items())
+        for stage in differ
+    ]
+    raise ConfigError(
+        "\n".join(["the runs were scored by different scorers, so their numbers do not compare:", *told,
+                   f"Score one again with the other's scorers, or set {key}=true to see them together all the same"])
+    )  # fmt: skip

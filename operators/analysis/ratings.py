@@ -1,7 +1,7 @@
 """Human ratings of chains: how raters agree, and how far the metrics rank chains as people do (ARIA-Rubrics, Table 5).
 
-A table of ratings has one line per rater and chain: item_id, model, rater, group, rating (1 to 5; empty: not rated),
-annotated_at.
+A table of ratings has one line per rater and chain: item_id, model, benchmark, trial, rater, group, rating (1 to 5;
+empty: not rated), annotated_at. A chain is one item's of one benchmark, by one model, in one trial.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from operators.analysis.cells import SHORT, values_of
-from operators.analysis.correlations import FISHER_RANKS, clustered_rank_correlation, spearman
+from operators.analysis.correlations import FISHER_RANKS, clustered_rank_correlation, item_labels, spearman
 from operators.analysis.estimates import Line, estimate, percentile_interval, resample, rows_by_label
-from operators.columns import RowError, find_columns, missing_columns, real_of, text_of
+from operators.columns import RowError, find_columns, missing_columns, number_of, real_of, text_of
 from operators.tables import Row, TableError
 
 COLUMNS = {
@@ -25,20 +25,38 @@ COLUMNS = {
     "rater": ("annotator", "rater_id"),
     "rating": ("score",),
     "group": ("rater_group",),
+    "benchmark": ("dataset",),
+    "trial": (),
 }
-EXAMPLE = "item_id,model,rater,group,rating\nq1,my-model,ann,1,4"
+NAMES = ("item_id", "model", "rater", "group", "benchmark")
+EXAMPLE = "item_id,model,benchmark,trial,rater,group,rating\nq1,my-model,MMAR,0,ann,1,4"
 GROUPS = {"m1+m6": ("m1", "m6"), "m2+m3": ("m2", "m3"), "m4+m5": ("m4", "m5")}  # Table 5
 ALPHA_METHOD = "percentile bootstrap, items drawn with all ratings of their chains"
 
 
+class Chain(NamedTuple):
+    """What was rated, as far as the table says: any benchmark where it is "", the first trial with ARIA where None."""
+
+    item_id: str
+    model: str
+    benchmark: str = ""
+    trial: int | None = None
+
+
 class Rating(NamedTuple):
-    """One rater's word on one chain; NaN: not rated."""
+    """One rater's word on one chain; NaN: not rated. A table may leave out `benchmark` ("") and `trial` (None)."""
 
     item_id: str
     model: str
     rater: str
     group: str
     rating: float
+    benchmark: str = ""
+    trial: int | None = None
+
+    @property
+    def chain(self) -> Chain:
+        return Chain(self.item_id, self.model, self.benchmark, self.trial)
 
 
 def read_ratings(file: str, rows: Sequence[Row]) -> list[Rating]:
@@ -47,16 +65,16 @@ def read_ratings(file: str, rows: Sequence[Row]) -> list[Rating]:
     missing = [part for part in ("item_id", "model", "rater", "rating") if part not in parts]
     if missing:
         raise missing_columns(file, rows, COLUMNS, missing, "ratings", EXAMPLE)
-    found: dict[tuple[str, str, str], Rating] = {}
+    found: dict[tuple[Chain, str], Rating] = {}
     for row in rows:
         try:
-            names = {
-                part: text_of(row.get(name), part).strip() for part, name in parts.items() if part != "rating"
-            }
-            one = Rating(**{"group": "", **names}, rating=real_of(row.get(parts["rating"]), "rating"))
+            cells = {part: row.get(name) for part, name in parts.items()}
+            names = {part: text_of(cells.get(part, ""), part).strip() for part in NAMES}
+            trial = number_of(cells["trial"], "trial") if text_of(cells.get("trial", ""), "trial") else None
+            one = Rating(**names, rating=real_of(cells["rating"], "rating"), trial=trial)
         except RowError as error:
             raise TableError(f"{file}, {row.place}: {error}") from None
-        if found.setdefault(one[:3], one) is not one:
+        if found.setdefault((one.chain, one.rater), one) is not one:
             raise TableError(
                 f"{file}, {row.place}: rater {one.rater!r} rates {one.model!r} on {one.item_id!r} twice"
             )
@@ -84,15 +102,15 @@ def rater_agreement(ratings: Sequence[Rating], n_resamples: int, seed: int) -> I
             )  # fmt: skip
 
 
-def reliability(ratings: Sequence[Rating]) -> tuple[np.ndarray, list[str]]:
-    """Ratings [raters, chains], NaN for none, and the item of each chain."""
+def reliability(ratings: Sequence[Rating]) -> tuple[np.ndarray, list[tuple[str, str]]]:
+    """Ratings [raters, chains], NaN for none, and the benchmark and item of each chain."""
     raters = list(dict.fromkeys(one.rater for one in ratings))
-    chains = list(dict.fromkeys(one[:2] for one in ratings))
+    chains = list(dict.fromkeys(one.chain for one in ratings))
     matrix = np.full((len(raters), len(chains)), np.nan)
     places = [{name: at for at, name in enumerate(names)} for names in (raters, chains)]
     for one in ratings:
-        matrix[places[0][one.rater], places[1][one[:2]]] = one.rating
-    return matrix, [item for item, _ in chains]
+        matrix[places[0][one.rater], places[1][one.chain]] = one.rating
+    return matrix, [(chain.benchmark, chain.item_id) for chain in chains]
 
 
 def alpha(matrix: np.ndarray, level: str = "ordinal") -> float:
@@ -122,7 +140,7 @@ def human_correlation(
     cells = rows_by_label(list(zip(rows["model"].to_pylist(), rows["benchmark"].to_pylist(), strict=True)))
     for name, values in scores_by_group(rows).items():
         yield clustered_rank_correlation(
-            "human", name, "mean rating", values, rated, rows["item_id"].to_pylist(), n_resamples, seed
+            "human", name, "mean rating", values, rated, item_labels(rows), n_resamples, seed
         )
         both = [at[np.isfinite(values[at]) & np.isfinite(rated[at])] for at in cells]
         pairs = np.array([(values[at].mean(), rated[at].mean()) for at in both if len(at)]).reshape(-1, 2)
@@ -133,23 +151,25 @@ def human_correlation(
         )  # fmt: skip
 
 
-def rated_rows(rows: pa.Table, human: Mapping[tuple[str, str], float]) -> np.ndarray:
+def rated_rows(rows: pa.Table, human: Mapping[Chain, float]) -> np.ndarray:
     """The mean rating of each row, NaN for none.
 
-    *Our reading* of an item's trials: people rated one chain, the first that has an ARIA, which is the one that
-    `pipelines.annotate` draws. Raises TableError where a rating may be of either of two benchmarks.
+    *Our reading* of ratings that name no trial: people rated the item's first chain that has an ARIA, which is the one
+    that `pipelines.annotate` draws. Raises TableError where a rating that names no benchmark may be of either of two.
     """
     rated = np.full(rows.num_rows, np.nan)
-    columns = [rows[name].to_pylist() for name in ("item_id", "model", "benchmark")]
-    met: dict[tuple[str, str], str] = {}
+    columns = [rows[name].to_pylist() for name in ("item_id", "model", "benchmark", "trial")]
+    met: dict[Chain, tuple[str, int]] = {}
     for place in np.argsort(~np.isfinite(values_of(rows, "aria")), kind="stable"):
-        *key, benchmark = (column[place] for column in columns)
-        chain = tuple(key)
-        if chain in human and chain not in met:
-            rated[place] = human[chain]
-        if chain in human and met.setdefault(chain, benchmark) != benchmark:
-            told = f"{chain[0]!r} is an item of {met[chain]} and of {benchmark}"
-            raise TableError(f"{told}, and ratings do not say of which: analyse one run at a time")
+        item, model, benchmark, trial = (column[place] for column in columns)
+        spoken = [Chain(item, model, b, t) for b in (benchmark, "") for t in (trial, None)]
+        for chain in (chain for chain in spoken if chain in human):
+            first = met.setdefault(chain, (benchmark, int(place)))
+            if first[0] != benchmark:
+                told = f"{item!r} is an item of {first[0]} and of {benchmark}"
+                raise TableError(f"{told}, and ratings do not say of which: give them a column benchmark")
+            if first[1] == place and np.isnan(rated[place]):
+                rated[place] = human[chain]
     return rated
 
 
@@ -161,10 +181,10 @@ def scores_by_group(rows: pa.Table) -> dict[str, np.ndarray]:
     return metrics | grouped | aria
 
 
-def mean_ratings(ratings: Sequence[Rating]) -> Mapping[tuple[str, str], float]:
-    """{(item_id, model): mean of its ratings}, chains without any left out."""
-    found: dict[tuple[str, str], list[float]] = {}
+def mean_ratings(ratings: Sequence[Rating]) -> Mapping[Chain, float]:
+    """{chain: mean of its ratings}, chains without any left out."""
+    found: dict[Chain, list[float]] = {}
     for one in ratings:
         if math.isfinite(one.rating):
-            found.setdefault(one[:2], []).append(one.rating)
+            found.setdefault(one.chain, []).append(one.rating)
     return {chain: float(np.mean(values)) for chain, values in found.items()}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from operators.reporting.clips import media_type
 from operators.statistics import wilson_interval
 from operators.tables import Row, TableError, read_bytes, read_rows, shown
 
+_INERT = re.compile(r"'+[=+\-@\t\r\n]")
 LISTENERS = pa.schema(
     [
         ("listener", pa.string()),
@@ -135,7 +137,10 @@ def read_exports(paths: Iterable[str]) -> list[Rating]:
 
 def _rows(path: str) -> list[Row]:
     if not path.lower().endswith(".json"):
-        return read_rows(path)
+        return [
+            Row({name: _spoken(cell) for name, cell in row.items()}, row.number, row.unit, row.problem)
+            for row in read_rows(path)
+        ]
     try:
         export = json.loads(read_bytes(path).decode("utf-8-sig"))
     except ValueError as error:
@@ -145,6 +150,11 @@ def _rows(path: str) -> list[Row]:
         raise TableError(f"{shown(path)} is no export of the listening page: it has no list of ratings")
     about = {name: export.get(name) for name in ("page", "listener")}
     return [Row({**about, **one}, number, "rating") for number, one in enumerate(ratings, 1)]
+
+
+def _spoken(cell: Any) -> Any:
+    """A cell of the page's CSV without the apostrophe that keeps a spreadsheet from running it as a formula."""
+    return cell[1:] if isinstance(cell, str) and _INERT.match(cell) else cell
 
 
 def _rating(row: Mapping[str, Any]) -> Rating:

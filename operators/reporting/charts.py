@@ -6,6 +6,7 @@ or labels, so that none of it rests on colour alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from operators.reporting.drawing import DASHES, PALETTE, SHAPES
 from operators.schema import METRICS
 
 WIDTH = 300
+_LABEL = 16  # pixels from one name to the next
 NO_MODE = "no mode"
 SHORT = {name: f"M{place}" for place, name in enumerate(METRICS, 1)} | {"aria": "ARIA"}
 _MODE_COLOURS = ("var(--c3)", "var(--c2)", "var(--c4)", "var(--c7)")
@@ -40,8 +42,39 @@ def _share(field: str, title: str, **scale: Any) -> Spec:
     return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": False, **scale}}
 
 
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places in [low, high], in the order of `wanted`, as near to it (least squares) as goes with `gap` between any two.
+
+    Raises ValueError where so many do not fit.
+    """
+    if (len(wanted) - 1) * gap > (high - low) * (1 + 1e-9):
+        raise ValueError(f"{len(wanted)} places {gap:g} apart do not fit between {low:g} and {high:g}")
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(wanted, kind="stable")
+    steps = gap * np.arange(len(wanted))
+    # Without its steps the sequence has only to rise.
+    flat = isotonic_regression(np.asarray(wanted, dtype=float)[order] - steps).x if len(order) else steps
+    places = np.empty(len(wanted))
+    places[order] = np.clip(flat, low, high - gap * (len(wanted) - 1)) + steps
+    return places.tolist()
+
+
+def _labelled(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[float, float], int]:
+    """Rows that have a point, with `place`, where on the axis of ARIA their label stands; that axis; its height."""
+    seen = [row for row in rows if row["aria"] is not None and row["accuracy"] is not None]
+    ends = [row[f"aria{part}"] for row in seen for part in ("", "_low", "_high")]
+    ends = [end for end in ends if end is not None]
+    low, high = math.floor(50 * min(ends, default=0)) / 50, math.ceil(50 * max(ends, default=1)) / 50
+    high = max(high, low + 0.02)
+    height = max(260, _LABEL * len(seen))
+    places = spread([row["aria"] for row in seen], _LABEL * (high - low) / height, low, high)
+    return [{**row, "place": place} for row, place in zip(seen, places, strict=True)], (low, high), height
+
+
 def aria_against_accuracy(block: Mapping[str, Any]) -> Spec:
-    """One point per model with both intervals; colour and shape say the mode, the label the model."""
+    """One point per model with both intervals; colour and shape say the mode. The names stand beside the chart, one
+    under the other, each with a line to its point: however close the points, no name covers another."""
     rows = [
         {
             "model": entry["model"],
@@ -51,17 +84,21 @@ def aria_against_accuracy(block: Mapping[str, Any]) -> Spec:
         }
         for entry in block["models"]
     ]  # fmt: skip
+    labels, domain, height = _labelled(rows)
     names = [*MODES, NO_MODE]
-    present = [name for name in names if any(row["mode"] == name for row in rows)]
+    present = [name for name in names if any(row["mode"] == name for row in labels)]
     colours = [_MODE_COLOURS[names.index(name)] for name in present]
     shapes = [SHAPES[names.index(name)] for name in present]
     mode = {"field": "mode", "type": "nominal"}
     colour = {**mode, "scale": {"domain": present, "range": colours}}
-    x, y = _share("accuracy", "accuracy", nice=True), _share("aria", "ARIA", nice=True)
+    x = _share("accuracy", "accuracy", nice=True)
+    y = _share("aria", "ARIA", domain=list(domain), nice=False)
     rule = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.7}
     return {
-        "data": {"values": rows}, "width": WIDTH, "height": 260,
+        "data": {"values": labels}, "width": WIDTH - 60, "height": height,
         "layer": [
+            {"mark": {"type": "rule", "strokeWidth": 1, "color": "var(--soft)", "strokeDash": [2, 3], "opacity": 0.7},
+             "encoding": {"x": x, "x2": {"value": WIDTH - 52}, "y": y, "y2": {"field": "place"}}},
             {"mark": rule, "encoding": {"x": {**x, "field": "accuracy_low"}, "x2": {"field": "accuracy_high"}, "y": y,
                                         "color": colour}},
             {"mark": rule, "encoding": {"y": {**y, "field": "aria_low"}, "y2": {"field": "aria_high"}, "x": x,
@@ -69,8 +106,8 @@ def aria_against_accuracy(block: Mapping[str, Any]) -> Spec:
             {"mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
              "encoding": {"x": x, "y": y, "color": colour,
                           "shape": {**mode, "scale": {"domain": present, "range": shapes}}}},
-            {"mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "limit": 130},
-             "encoding": {"x": x, "y": y, "text": {"field": "model"}}},
+            {"mark": {"type": "text", "align": "left", "limit": 130},
+             "encoding": {"x": {"value": WIDTH - 50}, "y": {**y, "field": "place"}, "text": {"field": "model"}}},
         ],
     }  # fmt: skip
 

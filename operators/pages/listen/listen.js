@@ -139,7 +139,9 @@ function listening(page, clips) {
 
   function saveCsv() {
     const names = ["page", "benchmark", "listener", "item_id", "branch", "swapped", "place", "chosen", "plays", "seconds"];
-    const cell = (value) => `"${String(value ?? "").replaceAll('"', '""')}"`;
+    // What a spreadsheet would run as a formula gets an apostrophe, which the reader of these files takes off again.
+    const inert = (text) => (/^'*[=+\-@\t\r\n]/.test(text) ? `'${text}` : text);
+    const cell = (value) => `"${inert(String(value ?? "")).replaceAll('"', '""')}"`;
     const rows = ratings().map((row) => ({ page: page.id, benchmark: page.benchmark, listener, ...row }));
     download(fileName(".csv"), [names, ...rows.map((row) => names.map((name) => row[name]))].map((row) => row.map(cell).join(",")).join("\n") + "\n", "text/csv");
   }

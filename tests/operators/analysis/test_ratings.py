@@ -3,9 +3,11 @@
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from operators.analysis.ratings import (
+    Chain,
     Rating,
     alpha,
     human_correlation,
@@ -57,9 +59,9 @@ def test_ratings_are_read_with_gaps_and_refused_twice():
     good = {"item_id": "q1", "model": "A", "rater": "ann", "group": "1", "rating": "4", "annotated_at": "x"}
     read = read_ratings("f", [Row(good, 2), Row({**good, "rater": "bo", "rating": ""}, 3)])
     assert read[0] == Rating("q1", "A", "ann", "1", 4.0) and math.isnan(read[1].rating)
-    assert mean_ratings(read) == {("q1", "A"): 4.0}
+    assert mean_ratings(read) == {Chain("q1", "A"): 4.0}
     matrix, items = reliability(read)
-    assert matrix.shape == (2, 1) and items == ["q1"]
+    assert matrix.shape == (2, 1) and items == [("", "q1")]
     with pytest.raises(TableError, match="line 3: rater 'ann' rates 'A' on 'q1' twice"):
         read_ratings("f", [Row(good, 2), Row({**good, "rating": "5"}, 3)])
     with pytest.raises(TableError, match="no column for 'rater'"):
@@ -96,10 +98,23 @@ def test_a_rating_is_of_one_trial_and_of_one_benchmark():
     rows = scored_rows(
         [("A", "x", "i", lame), ("A", "x", "i", 0.5), ("A", "x", "i", 0.9), ("A", "x", "j", 0.2)]
     )
-    rated = rated_rows(rows, {("i", "A"): 4.0})
+    rated = rated_rows(rows, {Chain("i", "A"): 4.0})
     assert np.isnan(rated).tolist() == [True, False, True, True] and rated[1] == 4.0
     with pytest.raises(TableError, match="'i' is an item of x and of y"):
-        rated_rows(scored_rows([("A", "x", "i", 0.5), ("A", "y", "i", 0.5)]), {("i", "A"): 4.0})
+        rated_rows(scored_rows([("A", "x", "i", 0.5), ("A", "y", "i", 0.5)]), {Chain("i", "A"): 4.0})
+
+
+def test_ratings_of_two_benchmarks_and_of_two_trials_do_not_collide():
+    """One item id in two benchmarks, two trials of it in one: three chains, each with its own rating."""
+    rows = scored_rows([("A", "x", "i", 0.1), ("A", "y", "i", 0.2), ("A", "y", "i", 0.3)])
+    rows = rows.set_column(rows.schema.get_field_index("trial"), "trial", pa.array([0, 0, 1]))
+    cells = {"item_id": "i", "model": "A", "rater": "ann"}
+    said = [("x", "0", "1"), ("y", "0", "2"), ("y", "1", "5")]
+    table = [Row({**cells, "benchmark": b, "trial": t, "rating": r}, n) for n, (b, t, r) in enumerate(said)]
+    ratings = read_ratings("f", table)
+    assert rated_rows(rows, mean_ratings(ratings)).tolist() == [1.0, 2.0, 5.0]
+    matrix, items = reliability(ratings)
+    assert matrix.tolist() == [[1.0, 2.0, 5.0]] and items == [("x", "i"), ("y", "i"), ("y", "i")]
 
 
 def test_ratings_of_other_chains_are_refused():

@@ -145,7 +145,7 @@ def test_a_listener_rates_by_keyboard_reloads_resumes_and_exports(tmp_path):
     path.write_text(listening_page(made, "single", f"Which reply? {HOSTILE}"))
     with opened(accept_downloads=True) as browser:
         browser.goto(path.as_uri())
-        browser.fill("#listener", 'anna <b>"x"</b>')
+        browser.fill("#listener", '=anna <b>"x"</b>')
         browser.keyboard.press("Enter")
         browser.wait_for_selector("text=Case 1 of 4")
         assert browser.title().startswith("Which reply?") and browser.locator("main img, main b").count() == 0
@@ -160,7 +160,7 @@ def test_a_listener_rates_by_keyboard_reloads_resumes_and_exports(tmp_path):
         browser.wait_for_selector("text=Case 3 of 4")
 
         browser.reload()
-        assert browser.input_value("#listener") == 'anna <b>"x"</b>'
+        assert browser.input_value("#listener") == '=anna <b>"x"</b>'
         browser.click("#who button")
         browser.wait_for_selector("text=Case 3 of 4")
         assert "2 of 4 cases answered" in browser.text_content("#progress")
@@ -179,8 +179,9 @@ def test_a_listener_rates_by_keyboard_reloads_resumes_and_exports(tmp_path):
 
     from_json, from_csv = (read_exports([str(saved[kind])]) for kind in ("json", "csv"))
     assert from_json == from_csv and len(from_json) == 4
+    assert ",\"'=anna <b>" in saved["csv"].read_text()  # no spreadsheet runs it, and the reader knows
     assert {one.item_id for one in from_json} == {item["item_id"] for item in made}
-    assert from_json[0].listener == 'anna <b>"x"</b>' and from_json[0].plays == 2
+    assert from_json[0].listener == '=anna <b>"x"</b>' and from_json[0].plays == 2
     assert [one.chosen is None for one in from_json] == [False, True, False, False]
     # key 1 chose reply A, key 2 reply B
     assert from_json[0].chosen == int(from_json[0].swapped)

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from operators.reporting import charts
 from operators.reporting.drawing import draw
@@ -43,3 +44,30 @@ def test_an_undefined_correlation_is_a_dash():
     labels = [row["label"] for row in spec["data"]["values"]]
     assert labels == ["1.00", "–", "–", "0.00"]
     assert "–" in texts(draw(spec))
+
+
+def test_names_that_would_cover_one_another_are_spread_by_hand():
+    """1, 1 and 5 with a gap of 2: the two that clash move half of it each, to 0 and 2; 5 stays."""
+    assert charts.spread([1, 5, 1], 2, -10, 10) == pytest.approx([0, 5, 2])
+    assert charts.spread([1, 5, 1], 2, 0.5, 10) == pytest.approx([0.5, 5, 2.5]), "not below the axis"
+    assert charts.spread([9, 9, 9], 2, 0, 10) == pytest.approx([6, 8, 10]), "nor above it"
+    assert charts.spread([], 2, 0, 1) == []
+    with pytest.raises(ValueError, match="3 places 2 apart do not fit"):
+        charts.spread([1, 2, 3], 2, 0, 3)
+
+
+def test_no_two_names_of_close_points_overlap_and_a_model_without_aria_has_none():
+    def cell(value):
+        return {"value": value, "low": None, "high": None}
+
+    entries = [
+        {"model": f"m{n}", "mode": None, "cells": {"accuracy": cell(0.5), "aria": cell(0.6 + n / 1e4)}}
+        for n in range(30)
+    ]
+    entries.append({"model": "unscored", "mode": None, "cells": {"accuracy": cell(0.5), "aria": cell(None)}})
+    spec = charts.aria_against_accuracy({"models": entries})
+    low, high = spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    places = sorted(row["place"] for row in spec["data"]["values"])
+    pixels = np.diff(places) * spec["height"] / (high - low)
+    assert len(places) == 30 and pixels.min() >= 15.9
+    assert "unscored" not in texts(draw(spec))
