@@ -34,7 +34,7 @@ def extract_answer(
     """The index of the choice that `response` gives as its answer, under one of two rules.
 
     Never raises for any text. `stage` names what matched: for `paper` exact, substring,
-    letter_in_sentence or letter; for `robust` exact, letter, declared, leading, concluded or mention,
+    letter_in_sentence or letter; for `robust` exact, letter, declared, leading, concluded, last_line or mention,
     with `tag_` before it where it was read in an answer slot. `reason` is one of no_response,
     empty_response, no_choices, no_answer_tag, no_match (paper); none_of_the_choices, refusal,
     several_choices, duplicated_choice, empty_choice, letter_out_of_range, letter_and_text_disagree,
@@ -169,7 +169,11 @@ def _read(marked: str, choices: Choices, tag: str) -> Extraction:
         return declared
     if first:
         return _settle(first, choices, tag + "leading", _with_afterthought(said, 0))
-    return _last_concluded(said, choices, tag) or _mention(said, choices, tag)
+    return (
+        _last_concluded(said, choices, tag)
+        or _last_line(marked, choices, tag)
+        or _mention(said, choices, tag)
+    )
 
 
 def _settle(verdict: Verdict, choices: Choices, stage: str, sentence: str) -> Extraction:
@@ -274,6 +278,20 @@ def _last_concluded(said: list[str], choices: Choices, tag: str) -> Extraction |
         if verdict := statements.concluded(said[place]):
             return _settle(verdict, choices, tag + "concluded", said[place])
     return None
+
+
+def _last_line(marked: str, choices: Choices, tag: str) -> Extraction | None:
+    """A choice alone on the last line, after text that settles nothing: "... and it fades.\n\nB".
+
+    No answer: one of several such lines (a list), and what an open line before it leads to ("It is not:", "Is it").
+    """
+    *before, last = [line.strip() for line in marked.splitlines() if line.strip()]
+    verdict = _bare(last) if before else None
+    if verdict is None or last.endswith((":", "-", ",")) or before[-1][-1] not in ".!。！)\"'":
+        return None
+    if any(map(_bare, before)) or denies(before[-1]) or statements.doubts(before[-1]):
+        return None
+    return _settle(verdict, choices, tag + "last_line", last)
 
 
 def _mention(said: list[str], choices: Choices, tag: str) -> Extraction:

@@ -200,7 +200,7 @@ class Asked(NamedTuple):
 class RuleReader:
     """Reads options by the rules of this file. Free, deterministic, and it refuses rather than guesses."""
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def read(self, asked: Sequence[Asked]) -> list[Extraction]:
         """One extraction per response."""

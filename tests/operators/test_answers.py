@@ -432,6 +432,10 @@ def test_robust_reads_or_refuses(response, choices, expected):
         ("Therefore, it is a dog. The answer is B.", U, "letter_and_text_disagree"),
         ("The answer is B. Actually, it is A.", U, "statements_disagree"),
         ("What a lovely day", U, "no_choice_named"),
+        ("I heard all of it.\ndog\ncat", U, "several_choices"),  # a list, not a last word
+        ("Is it one of these?\n\ncat", U, "no_choice_named"),
+        ("I heard it all, so it is not\n\ncat", U, "no_choice_named"),
+        ("I listened to the clip.\n\ncat:", U, "no_choice_named"),  # a heading that was cut off
     ],
 )
 def test_robust_reasons(response, choices, reason):
@@ -450,6 +454,8 @@ def test_robust_reasons(response, choices, reason):
         ("So the answer is cat", "declared"),
         ("Therefore, the source must be a cat.", "concluded"),
         ("The sound is a cat.", "mention"),
+        ("The sound is low, and then it rises.\n\ncat", "last_line"),
+        ("First there is a dog, then a cat.\n\n**(B)**", "last_line"),
     ],
 )
 def test_robust_stages(response, stage):
