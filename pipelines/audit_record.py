@@ -32,6 +32,7 @@ def write_audit(
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("verdicts", "instances"):
         pq.write_table(tables[name], folder / f"{name}.parquet", compression="zstd")
+    pq.write_table(items, folder / "items.parquet", compression="zstd")
     for name in TABLES:
         write_all(folder, name, tables[name])
     verdicts, cells = tables["verdicts"].to_pylist(), tables["instances"].to_pylist()

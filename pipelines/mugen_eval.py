@@ -94,7 +94,9 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
     }
     errors = {item["item_id"]: item["item_error"] for item in refused}
     notes = {"audio": counts_of_audio(planned.items, trials, journal), "refused": errors}
-    write_run(folder, {"trials": trials, "votes": votes, **tables}, config, specs, journal, notes)
+    write_run(
+        folder, {"items": clips, "trials": trials, "votes": votes, **tables}, config, specs, journal, notes
+    )
     show(**tables)
     tell(f"{item_id}: {error}" for item_id, error in errors.items())
     print(f"tables in {folder}")

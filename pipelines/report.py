@@ -21,6 +21,7 @@ from operators.reporting.clips import Clips
 from operators.reporting.items import blocks, in_order, index
 from operators.reporting.overview import overview
 from operators.reporting.sections import AUDIT_TABLES, MUGEN_TABLES, audit_sections, mugen_sections
+from operators.reporting.trials import audit_browser, mugen_browser
 from operators.tables import TableError
 from operators.versions import installed
 from pipelines.config import ConfigError, entry, plain
@@ -37,6 +38,8 @@ from pipelines.runs import (
 
 # What tells the kinds of run apart: a file that only this kind leaves.
 KINDS = {"aria": RESULTS, "mugen": "votes.parquet", "audit": "verdicts.parquet"}
+ROWS = {"mugen": ("trials", "votes"), "audit": ("verdicts", "instances")}
+BROWSERS = {"mugen": mugen_browser, "audit": audit_browser}
 
 
 class Run(NamedTuple):
@@ -98,6 +101,7 @@ def contents(runs: Sequence[Run], clips: Clips, force: bool) -> tuple[dict[str, 
     """The page's data blocks, and those to compress."""
     data: dict[str, Any] = {}
     large: dict[str, Any] = {}
+    browsers: list[dict[str, str]] = []
     scored = [run for run in runs if run.kind == "aria"]
     if scored:
         if not force:
@@ -105,10 +109,26 @@ def contents(runs: Sequence[Run], clips: Clips, force: bool) -> tuple[dict[str, 
         rows = in_order(rows_of_runs([run.folder for run in scored]))
         data["overview"] = overview(rows, {run.name: run.record for run in scored})
         large |= {"index": index(rows, clips), **blocks(rows)}
+        browsers.append({"block": "index", "title": "Items and responses"})
     others = [part for run in runs for part in sections(run)]
     if others:
         data["sections"] = others
+    for number, run in enumerate(run for run in runs if run.kind in BROWSERS):
+        found, details = BROWSERS[run.kind](_items_and(run), clips, f"run-{number}")
+        large |= {f"index-{number}": {**found, "run": run.name}, **details}
+        browsers.append({"block": f"index-{number}", "title": f"Every answer of {run.name}"})
+    data["browsers"] = browsers
     return data, large
+
+
+def _items_and(run: Run) -> dict[str, pa.Table]:
+    """The rows of a MUGEN or audit run one by one, and its items; no items where the run kept none."""
+    kept = (run.folder / "items.parquet").is_file()
+    found = _tables(run.folder, (*ROWS[run.kind], *(["items"] if kept else [])))
+    return {
+        "items": pa.table({name: pa.array([], pa.string()) for name in ("item_id", "benchmark")}),
+        **found,
+    }
 
 
 def sections(run: Run) -> list[dict[str, Any]]:

@@ -3,8 +3,10 @@
 import json
 import random
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import soundfile
 
 from operators.aggregate import finish_rows
 from operators.schema import METRICS, result_schema
@@ -80,4 +82,68 @@ def write_run(folder, rows, fingerprints=None, **record):
         **record,
     }  # fmt: skip
     (folder / "run.json").write_text(json.dumps(about))
+    return folder
+
+
+def write_mugen_run(folder, text="a dog barks"):
+    """A MUGEN run's folder: two questions of three clips, three permuted trials each; the last one cannot be read."""
+    from operators.mugen.presentation import MUGEN_ITEM, Strategy
+    from operators.mugen.tables import agreement, curve, positions, scaling, summarise
+    from operators.mugen.votes import TRIALS, vote
+    from operators.schema import CLIPS
+
+    folder.mkdir(parents=True)
+    items, trials = [], []
+    for number in range(2):
+        where = {"benchmark": "many", "item_id": f"q{number} {text}", "category": "MA", "task": "loudest"}
+        clips = [folder / f"clip{place}.wav" for place in range(3)]
+        for clip in clips:
+            soundfile.write(clip, np.zeros(800), 8000)
+        items.append({**where, "question": f"Which is loudest? {text}", "choices": ["1", "2", "3"], "gold_index": 1,
+                      "audio_uris": [str(clip) for clip in clips], "audio_hashes": ["h0", "h1", "h2"],
+                      "audio_seconds": [0.1] * 3, "n_reference": 0, "ranking": False})  # fmt: skip
+        for trial, order in enumerate(([0, 1, 2], [2, 0, 1], [1, 2, 0])):
+            position = 2 if trial < 2 else None  # clip 3 of the question, then clip 2, then none
+            choice = None if position is None else order[position]
+            trials.append({**where, "model": f"m {text}", "prompt": "mugen_direct", "permuted": True, "voting": False,
+                           "ranking": False, "n_reference": 0, "trial": trial, "audio_order": order, "gold_index": 1,
+                           "gold_position": order.index(1), "response": f"Audio {trial}: {text}",
+                           "option_position": position, "option_stage": None if position is None else "number",
+                           "option_reason": "no_option: none" if position is None else None, "choice_index": choice,
+                           "correct": choice == 1})  # fmt: skip
+    made = pa.Table.from_pylist(trials, schema=TRIALS)
+    votes = vote(made, [], {"apsc": Strategy("mugen_direct", permute=True, vote=True)}, False)
+    found = {"items": pa.Table.from_pylist(items, schema=pa.schema([*MUGEN_ITEM, *CLIPS])), "trials": made, "votes": votes,
+             "summary": summarise(votes, 200), "scaling": scaling(votes), "curve": curve(made),
+             "positions": positions(made), "agreement": agreement(made)}  # fmt: skip
+    for name, table in found.items():
+        pq.write_table(table, folder / f"{name}.parquet")
+    (folder / "run.json").write_text("{}")
+    return folder
+
+
+def write_audit_run(folder, text="It is late."):
+    """An audit's folder: one item under every probe; the judge is right but for perception of the second voice."""
+    from operators.audit.outcomes import INSTANCE, VERDICT, instances
+    from operators.audit.presentation import Design, planned_calls
+    from operators.audit.tables import tables
+    from tests.audit_toys import items_of, judge, single
+
+    folder.mkdir(parents=True)
+    items = items_of("single_turn_emotions", [single(text=text)], folder)
+    for uri in items[0]["audio_uris"]:
+        soundfile.write(uri, np.zeros(800), 8000)
+    calls = planned_calls(
+        items[0], Design(("pointwise", "pairwise", "perception", "oracle"), ("none", "soft"), 0)
+    )
+    verdicts = judge(
+        calls, lambda call: not (call["probe"] == "perception" and call["branch"] == 1), f"judge {text}"
+    )
+    cells = instances(verdicts)
+    found = tables(verdicts, cells, 200)
+    found |= {"verdicts": pa.Table.from_pylist(verdicts, schema=VERDICT), "items": pa.Table.from_pylist(items),
+              "instances": pa.Table.from_pylist(cells, schema=INSTANCE)}  # fmt: skip
+    for name, table in found.items():
+        pq.write_table(table, folder / f"{name}.parquet")
+    (folder / "run.json").write_text("{}")
     return folder

@@ -59,7 +59,7 @@ class Clips:
         if not path.is_file():
             return {"missing": f"there is no file {uri} on the machine that wrote this page"}
         if not heard:
-            return {"missing": "the run could not decode this file as audio"}
+            return {"missing": "the run did not decode this file as audio"}
         size = path.stat().st_size
         with path.open("rb") as file:
             kind = media_type(file.read(12))

@@ -20,6 +20,15 @@ from operators.schema import METRICS
 from operators.text import encodable
 
 ROWS_PER_BLOCK = 200
+LABELS = {
+    "m1_acoustic_grounding": "M1 acoustic grounding",
+    "m2_inter_step_coherence": "M2 inter-step coherence",
+    "m3_chain_coverage": "M3 chain coverage",
+    "m4_step_causality": "M4 step causality",
+    "m5_reasoning_progress": "M5 reasoning progress",
+    "m6_audio_lexical_density": "M6 audio lexical density",
+    "aria": "ARIA",
+}
 _SLOTS = ("perception", "analysis", "reasoning", "answer")
 _ANSWER = ("answer_index", "answer_stage", "answer_reason", "answer_index_paper", "answer_stage_paper", "answer_reason_paper")  # fmt: skip
 _DETAIL = (
@@ -52,8 +61,11 @@ def index(rows: pa.Table, clips: Clips) -> dict[str, Any]:
     models = list(dict.fromkeys(rows["model"].to_pylist()))
     place = {model: number for number, model in enumerate(models)}
     measures = {name: rows[name].to_pylist() for name in MEASURES}
+    outcomes = ["all", "right", "wrong", "none", "failed", "differ"]
     failed = pc.coalesce(rows["item_error"], rows["response_error"], rows["row_error"], rows["audio_error"])
     return {
+        **{"kind": "aria", "block_prefix": "rows", "labels": LABELS, "headline": "aria", "bars": list(METRICS)},
+        **{"outcomes": outcomes, "noun": "responses", "sets": [""]},
         "items": items,
         "models": models,
         "clips": clips.entries,
@@ -61,6 +73,7 @@ def index(rows: pa.Table, clips: Clips) -> dict[str, Any]:
         "columns": {
             "item": item_of,
             "model": [place[model] for model in rows["model"].to_pylist()],
+            "set": [0] * rows.num_rows,
             "trial": rows["trial"].to_pylist(),
             "correct": rows["correct"].to_pylist(),
             "answer": rows["answer_index"].to_pylist(),

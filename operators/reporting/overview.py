@@ -12,19 +12,10 @@ import pyarrow as pa
 from operators.aggregate import MEASURES, failure_reasons, summarise
 from operators.reporting import charts
 from operators.reporting.drawing import draw
+from operators.reporting.items import LABELS
 from operators.reporting.ranking import categories, item_means, leaderboards
 from operators.statistics import eta_squared, pearson_matrix
 from operators.usage import COUNTS, totals
-
-LABELS = {
-    "m1_acoustic_grounding": "M1 acoustic grounding",
-    "m2_inter_step_coherence": "M2 inter-step coherence",
-    "m3_chain_coverage": "M3 chain coverage",
-    "m4_step_causality": "M4 step causality",
-    "m5_reasoning_progress": "M5 reasoning progress",
-    "m6_audio_lexical_density": "M6 audio lexical density",
-    "aria": "ARIA",
-}
 
 
 def overview(rows: pa.Table, records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from operators.reporting.drawing import DASHES, PALETTE, SHAPES
 
 Spec = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
-_SPOKEN = {
+SPOKEN = {
     ("permuted", True): "permuted", ("permuted", False): "fixed order",
     ("voting", True): "sampled for votes", ("voting", False): "single",
 }  # fmt: skip
@@ -34,7 +34,7 @@ def _parts(row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
         value = row.get(name)
         if value is not None:
             plain = f"{value} candidates" if name == "n_candidates" else str(value)
-            said.append(_SPOKEN.get((name, value), f"{name} {plain}" if name == "cue" else plain))
+            said.append(SPOKEN.get((name, value), f"{name} {plain}" if name == "cue" else plain))
     return said
 
 

@@ -17,7 +17,7 @@ from pipelines.config import CONF, ConfigError
 from pipelines.report import main
 from tests.browser import opened
 from tests.pipelines.cli import ROOT
-from tests.report_toys import HOSTILE, results, row, write_run
+from tests.report_toys import HOSTILE, results, row, write_audit_run, write_mugen_run, write_run
 
 
 def report(*overrides):
@@ -232,6 +232,73 @@ def test_hostile_responses_names_and_categories_stay_text(tmp_path):
         tab.locator("#detail button", has_text="Show all").click()
         assert len(tab.locator("#detail .response").text_content()) > 3_000_000
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.weights
+def test_trials_and_verdicts_are_browsed_beside_responses(tmp_path):
+    """Three browsers in one page: each filters, opens and links its own rows, and nothing that was said can run."""
+    runs = [write_run(tmp_path / "aria", results()), write_mugen_run(tmp_path / "mugen", HOSTILE)]
+    runs.append(write_audit_run(tmp_path / "audit", HOSTILE))
+    report(f"run=[{','.join(map(str, runs))}]", f"out={tmp_path / 'page.html'}")
+    with opened() as tab:
+        ready(tab, (tmp_path / "page.html").as_uri())
+        assert count(tab) == "24 of 24 responses."
+        assert tab.inner_text("#count-1") == "6 of 6 trials."
+        tab.select_option(
+            "#outcome-1", "right"
+        )  # of the orders 012, 201, 120 position 2 is clip 1 in the second
+        assert tab.inner_text("#count-1") == "2 of 6 trials."
+        tab.locator("#rows-1 .row").first.click()
+        tab.locator("#detail-1 h3", has_text="q0").wait_for()
+        said = tab.inner_text("#detail-1")
+        for part in (
+            "Which is loudest? </script>",
+            "Audio 1: </script>",
+            "chosen position\n3",
+            "which is\nclip 2",
+        ):
+            assert part in said, part
+        presented = tab.locator("#detail-1 .presented li")
+        assert [line.split()[1] for line in presented.all_inner_texts()] == ["3", "1", "2"]
+        assert "chosen" in presented.nth(2).inner_text() and "right answer" in presented.nth(2).inner_text()
+        assert "apsc\tclip 2" in said or "clip 3 (tie)" in said
+        link = tab.evaluate("location.hash")
+        assert "run=mugen" in link and "trial=1" in link
+        assert count(tab) == "24 of 24 responses.", "a browser does not filter another"
+
+        tab.fill("#q-2", "s1")
+        assert (
+            tab.inner_text("#count-2") == "14 of 14 verdicts."
+        )  # 2 cues x (3 probes x 2 voices + 1 pairwise)
+        tab.select_option("#outcome-2", "wrong")
+        assert tab.inner_text("#count-2") == "2 of 14 verdicts."
+        tab.locator("#rows-2 .row").first.click()
+        tab.locator("#detail-2 h3", has_text="s1").wait_for()
+        said = tab.inner_text("#detail-2")
+        for part in (
+            "Voice 2\nheard here",
+            "user, sad: </script>",
+            "011 shortcut-like success",
+            "Reply to voice 1",
+        ):
+            assert part.replace("\n", "") in said.replace("\n", ""), part
+        tab.locator("#detail-2 a", has_text="pairwise, cue soft").click()
+        tab.locator("#detail-2 .soft", has_text="pairwise, cue soft").wait_for()
+        tab.locator("#detail-2 audio[src]").first.wait_for(state="attached")
+
+        ready(tab, (tmp_path / "page.html").as_uri() + link)
+        tab.locator("#detail-1 h3", has_text="q0").wait_for()
+        assert tab.evaluate("window.owned") is None and tab.locator("img").count() == 0
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_run_that_kept_no_items_is_browsed_without_questions(tmp_path):
+    run = write_mugen_run(tmp_path / "mugen")
+    (run / "items.parquet").unlink()
+    report(f"run={run}")
+    assert embedded_json((run / "report.html").read_text(), "browsers") == [
+        {"block": "index-0", "title": "Every answer of mugen"}
+    ]
 
 
 @pytest.mark.weights

@@ -4,13 +4,26 @@
 const SLOTS = ["perception", "analysis", "reasoning", "answer"];
 const AT_FIRST = 20000;
 
-function responseView(browser, row, item, detail) {
-  const { columns, models } = browser;
+/** What every view begins with: the way back, the name of what is shown, and the ones before and after it. */
+function viewHead(browser, row, item) {
   const [sign, kind, said] = browser.verdict(row);
   const step = (by) => node("button", { type: "button", onclick: () => browser.open(browser.at + by, true), disabled: browser.order[browser.at + by] === undefined, "aria-label": by < 0 ? "previous response" : "next response" }, by < 0 ? "‹" : "›");
+  return node("div", { class: "head" }, node("button", { type: "button", class: "back", "aria-label": "back to the list", onclick: () => browser.back() }, "‹ List"),
+    node("h3", {}, node("span", { class: kind }, `${sign} `), `${item.item_id}, ${browser.models[browser.columns.model[row]]}`, node("span", { class: "only-read" }, `: ${said}`)), step(-1), step(1));
+}
+
+/** The rows about the same item that `wanted` keeps, this one among them. */
+function sameItem(browser, row, wanted = () => true) {
+  const { columns } = browser;
+  const rows = [];
+  for (let other = 0; other < browser.size; other++) if (columns.item[other] === columns.item[row] && wanted(other)) rows.push(other);
+  return rows;
+}
+
+function responseView(browser, row, item, detail) {
+  const { columns } = browser;
   return [
-    node("div", { class: "head" }, node("button", { type: "button", class: "back", "aria-label": "back to the list", onclick: () => browser.back() }, "‹ List"),
-      node("h3", {}, node("span", { class: kind }, `${sign} `), `${item.item_id}, ${models[columns.model[row]]}`, node("span", { class: "only-read" }, `: ${said}`)), step(-1), step(1)),
+    viewHead(browser, row, item),
     node("p", { class: "soft" }, [item.benchmark, item.category, columns.trial[row] ? `trial ${columns.trial[row]}` : null, item.groups && Object.values(JSON.parse(item.groups)).join(" · "), `ARIA ${shown(columns.aria[row])}`].filter(Boolean).join(" · ")),
     problems(item, detail),
     node("h4", {}, item.question ?? ""),
@@ -22,7 +35,7 @@ function responseView(browser, row, item, detail) {
     node("h4", {}, "Extracted answer"),
     extraction(item, detail),
     node("h4", {}, "What the metrics saw"),
-    node("div", { class: "metrics" }, Object.keys(browser.labels).filter((name) => name !== "aria").map((name) => metricCard(browser.labels[name], name, columns[name][row], detail))),
+    node("div", { class: "metrics" }, browser.bars.map((name) => metricCard(browser.labels[name], name, columns[name][row], detail))),
     others(browser, row),
   ].filter(Boolean);
 }
@@ -75,7 +88,8 @@ function inSlots(text, slots) {
   return { parts, missing };
 }
 
-function response(detail) {
+/** The whole response; with `inSteps` its slots are coloured and named. */
+function response(detail, inSteps = true) {
   const text = detail.response;
   if (text === undefined) return node("p", { class: "soft" }, "There is no response.");
   const slots = Object.fromEntries(SLOTS.filter((slot) => detail[slot]).map((slot) => [slot, detail[slot]]));
@@ -92,7 +106,7 @@ function response(detail) {
   fill(AT_FIRST);
   const more = text.length > AT_FIRST && node("button", { type: "button", onclick: () => { fill(Infinity); more.remove(); } }, `Show all ${text.length.toLocaleString("en")} characters`);
   const absent = SLOTS.filter((slot) => !slots[slot]);
-  return node("div", {}, node("div", { class: "legend" }, SLOTS.filter((slot) => slots[slot]).map((slot) => node("span", { class: `slot ${slot}` }, slot)),
+  return node("div", {}, inSteps && node("div", { class: "legend" }, SLOTS.filter((slot) => slots[slot]).map((slot) => node("span", { class: `slot ${slot}` }, slot)),
     absent.length > 0 && node("span", { class: "soft" }, `absent: ${absent.join(", ")}`)), box, more,
     missing.map((slot) => node("p", {}, node("span", { class: `slot ${slot}` }, `${slot}: ${slots[slot].slice(0, AT_FIRST)}`))),
     detail.finish_reason && node("p", { class: "soft" }, `finished: ${detail.finish_reason}`));
@@ -159,12 +173,11 @@ function density(details) {
 /** What the other models (or trials) made of the same item. */
 function others(browser, row) {
   const { columns, models } = browser;
-  const rows = [];
-  for (let other = 0; other < browser.size; other++) if (columns.item[other] === columns.item[row] && other !== row) rows.push(other);
+  const rows = sameItem(browser, row, (other) => other !== row);
   if (!rows.length) return null;
   const item = browser.items[columns.item[row]];
   return node("div", {}, node("h4", {}, "The same item"), table("Other responses", [
-    { title: "Model", of: (other) => node("a", { href: `#${new URLSearchParams({ item: item.item_id, benchmark: item.benchmark ?? "", model: models[columns.model[other]], trial: columns.trial[other] ?? 0 })}` }, models[columns.model[other]]) },
+    { title: "Model", of: (other) => node("a", { href: browser.link(other) }, models[columns.model[other]]) },
     { title: "", of: (other) => { const [sign, kind, said] = browser.verdict(other); return node("span", { class: kind }, `${sign} ${said}`); } },
     { title: "Answer", of: (other) => (columns.answer[other] === null ? "–" : item.choices[columns.answer[other]]) },
     { title: "ARIA", number: true, of: (other) => shown(columns.aria[other]) }], rows));

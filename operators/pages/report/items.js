@@ -4,10 +4,15 @@
 const OUTCOMES = { all: "all", right: "right", wrong: "wrong answer", none: "no answer", failed: "not scored (no ARIA)", differ: "extractors differ" };
 
 class Browser {
-  constructor(data, labels) {
-    Object.assign(this, data, { labels, order: [], at: -1, texts: null, blocks: new Map() });
+  static all = [];
+
+  /** `data`: what the page's index block holds; `place`: the section that the browser fills, a copy of the page's own
+   * where there are several, with `suffix` behind every id. */
+  constructor(data, place, suffix) {
+    Object.assign(this, data, { place, order: [], at: -1, texts: null, blocks: new Map() });
+    Browser.all.push(this);
     this.size = this.columns.item.length;
-    this.find = Object.fromEntries(["q", "deep", "model", "category", "outcome", "reason", "sort", "clear", "count", "list", "rows", "detail", "controls"].map((id) => [id, document.getElementById(id)]));
+    this.find = Object.fromEntries(["q", "deep", "set", "model", "category", "outcome", "reason", "sort", "clear", "count", "list", "rows", "detail", "controls"].map((id) => [id, document.getElementById(id + suffix)]));
     this.itemTexts = this.items.map((item) => [item.item_id, item.question, item.category, item.benchmark, ...(item.choices ?? [])].join("\n").toLowerCase());
     this.fillControls();
     this.listen();
@@ -19,7 +24,9 @@ class Browser {
     const sorted = (values) => [...new Set(values)].filter((value) => value !== null).sort();
     options(this.find.model, [["", "all"], ...this.models.map((name) => [name, name])]);
     options(this.find.category, [["", "all"], ...sorted(this.items.map((item) => item.category)).map((name) => [name, name])]);
-    options(this.find.outcome, Object.entries(OUTCOMES));
+    options(this.find.set, [["", "all"], ...this.sets.map((name, number) => [number, name])]);
+    this.find.set.parentElement.classList.toggle("hidden", this.sets.length < 2);
+    options(this.find.outcome, this.outcomes.map((name) => [name, OUTCOMES[name]]));
     options(this.find.reason, [["", "all"], ...sorted(this.columns.reason).map((name) => [name, name])]);
     const measures = Object.keys(this.labels);
     options(this.find.sort, [["", "as in the run"], ...measures.flatMap((name) => [[`${name} up`, `${this.labels[name]}, lowest first`], [`${name} down`, `${this.labels[name]}, highest first`]])]);
@@ -29,7 +36,7 @@ class Browser {
     const { find } = this;
     find.controls.addEventListener("submit", (event) => event.preventDefault());
     find.q.addEventListener("input", () => this.apply());
-    for (const select of [find.model, find.category, find.outcome, find.reason, find.sort]) select.addEventListener("change", () => this.apply());
+    for (const select of [find.set, find.model, find.category, find.outcome, find.reason, find.sort]) select.addEventListener("change", () => this.apply());
     find.deep.addEventListener("change", async () => { if (find.deep.checked) await this.readResponses(); this.apply(); });
     find.clear.addEventListener("click", () => { find.controls.reset(); this.apply(); });
     find.list.addEventListener("scroll", () => this.paint(), { passive: true });
@@ -39,6 +46,7 @@ class Browser {
       if (row) this.open(Number(row.dataset.place), true);
     });
     document.addEventListener("keydown", (event) => this.globalKey(event));
+    this.place.addEventListener("focusin", () => { Browser.current = this; });
     addEventListener("hashchange", () => this.fromHash());
     addEventListener("resize", () => this.paint());
   }
@@ -50,6 +58,7 @@ class Browser {
     const { find, columns } = this;
     const needle = find.q.value.trim().toLowerCase();
     const model = find.model.value === "" ? -1 : this.models.indexOf(find.model.value);
+    const set = find.set.value === "" ? -1 : Number(find.set.value);
     const category = find.category.value, outcome = find.outcome.value, reason = find.reason.value;
     const inItem = needle ? this.itemTexts.map((text) => text.includes(needle)) : null;
     const inModel = needle ? this.models.map((name) => name.toLowerCase().includes(needle)) : null;
@@ -57,6 +66,7 @@ class Browser {
     const kept = [];
     for (let row = 0; row < this.size; row++) {
       if (model >= 0 && columns.model[row] !== model) continue;
+      if (set >= 0 && columns.set[row] !== set) continue;
       if (category && this.items[columns.item[row]].category !== category) continue;
       if (outcome !== "all" && !this.has(row, outcome)) continue;
       if (reason && columns.reason[row] !== reason) continue;
@@ -67,7 +77,7 @@ class Browser {
     this.at = this.current === undefined ? -1 : this.order.indexOf(this.current);
     find.rows.style.height = `${this.order.length * this.rowHeight}px`;
     find.list.scrollTop = this.at < 0 ? 0 : Math.max(0, (this.at - 3) * this.rowHeight);
-    find.count.textContent = `${this.order.length.toLocaleString("en")} of ${this.size.toLocaleString("en")} responses.`;
+    find.count.textContent = `${this.order.length.toLocaleString("en")} of ${this.size.toLocaleString("en")} ${this.noun}.`;
     this.paint();
   }
 
@@ -76,7 +86,7 @@ class Browser {
     if (outcome === "right") return columns.correct[row] === true;
     if (outcome === "wrong") return columns.correct[row] === false && columns.answer[row] !== null;
     if (outcome === "none") return columns.answer[row] === null;
-    if (outcome === "failed") return columns.aria[row] === null;
+    if (outcome === "failed") return columns[this.headline][row] === null;
     return columns.answer[row] !== columns.answer_paper[row];
   }
 
@@ -95,7 +105,7 @@ class Browser {
     const texts = [];
     const total = Math.ceil(this.size / this.rows_per_block);
     for (let number = 0; number < total; number++) {
-      const block = await embedded(`rows-${number}`);
+      const block = await embedded(`${this.block_prefix}-${number}`);
       for (const row of block) texts.push((row.response ?? "").toLowerCase());
       this.find.count.textContent = `Reading responses: ${number + 1} of ${total} blocks.`;
     }
@@ -112,7 +122,7 @@ class Browser {
     const made = [];
     for (let place = from; place < to; place++) made.push(this.line(place));
     rows.replaceChildren(...made);
-    const active = this.at >= from && this.at < to ? `row-${this.at}` : "";
+    const active = this.at >= from && this.at < to ? this.rowId(this.at) : "";
     if (active) list.setAttribute("aria-activedescendant", active); else list.removeAttribute("aria-activedescendant");
   }
 
@@ -120,20 +130,22 @@ class Browser {
     const row = this.order[place], { columns } = this;
     const item = this.items[columns.item[row]];
     const [sign, kind, said] = this.verdict(row);
-    const trial = columns.trial[row] ? ` #${columns.trial[row]}` : "";
-    const made = node("div", { class: "row", id: `row-${place}`, role: "option", "aria-selected": String(place === this.at), "aria-setsize": this.order.length, "aria-posinset": place + 1, "data-place": place },
+    const told = this.sets.length > 1 ? `, ${this.sets[columns.set[row]]}` : "";
+    const trial = typeof columns.trial[row] === "string" ? columns.trial[row] && `, ${columns.trial[row]}` : columns.trial[row] ? ` #${columns.trial[row]}` : "";
+    const made = node("div", { class: "row", id: this.rowId(place), role: "option", "aria-selected": String(place === this.at), "aria-setsize": this.order.length, "aria-posinset": place + 1, "data-place": place },
       node("div", { class: "first" }, node("span", { class: kind, title: said }, sign, node("span", { class: "only-read" }, said)),
-        node("span", { class: "who" }, node("b", {}, item.item_id), ` ${this.models[columns.model[row]]}${trial}`),
-        this.bars(row), node("span", { class: "value", title: "ARIA" }, shown(columns.aria[row], 2))),
+        node("span", { class: "who" }, node("b", {}, item.item_id), ` ${this.models[columns.model[row]]}${told}${trial}`),
+        this.bars.length > 0 && this.drawnBars(row), node("span", { class: "value", title: this.labels[this.headline] }, shown(columns[this.headline][row], 2))),
       node("div", { class: "second" }, item.question ?? ""));
     made.style.top = `${place * this.rowHeight}px`;
     return made;
   }
 
+  rowId(place) { return `${this.find.rows.id}-${place}`.replace("rows", "row"); }
+
   /** Six little bars, M1 to M6. */
-  bars(row) {
-    const names = Object.keys(this.labels).filter((name) => name !== "aria");
-    return node("svg", { width: 44, height: 16, "aria-hidden": "true" }, names.map((name, place) => {
+  drawnBars(row) {
+    return node("svg", { width: 44, height: 16, "aria-hidden": "true" }, this.bars.map((name, place) => {
       const value = this.columns[name][row];
       const height = value === null ? 16 : Math.max(1, 16 * value);
       return node("rect", { x: place * 7.5, width: 6, y: 16 - height, height, fill: value === null ? "var(--line)" : "var(--c1)" });
@@ -163,6 +175,7 @@ class Browser {
   }
 
   globalKey(event) {
+    if (this !== (Browser.current ?? Browser.all[0])) return;
     const typing = event.target.matches("input, select, textarea");
     if (event.key === "Escape") this.back();
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -174,6 +187,7 @@ class Browser {
   /** Shows the row at `place` of the list; with `enter` the reader goes there. */
   async open(place, enter) {
     if (place < 0 || place >= this.order.length) return;
+    Browser.current = this;
     this.at = place;
     this.current = this.order[place];
     const { list } = this.find;
@@ -189,9 +203,8 @@ class Browser {
     if (row !== this.current) return;
     const { columns } = this;
     const item = this.items[columns.item[row]];
-    const link = new URLSearchParams({ item: item.item_id, benchmark: item.benchmark ?? "", model: this.models[columns.model[row]], trial: columns.trial[row] ?? 0 });
-    history.replaceState(null, "", `#${link}`);
-    this.find.detail.replaceChildren(...responseView(this, row, item, detail));
+    history.replaceState(null, "", this.link(row));
+    this.find.detail.replaceChildren(...VIEWS[this.kind](this, row, item, detail));
     this.find.detail.scrollTop = 0;
     if (enter) {
       this.find.detail.classList.add("open");
@@ -200,11 +213,20 @@ class Browser {
     }
   }
 
+  /** The address of a row: which run (of an ARIA page: all), item, model, series and trial. */
+  link(row) {
+    const { columns } = this;
+    const item = this.items[columns.item[row]];
+    const named = { item: item.item_id, benchmark: item.benchmark ?? "", model: this.models[columns.model[row]], trial: columns.trial[row] ?? 0 };
+    if (this.run) Object.assign(named, { run: this.run, series: this.sets[columns.set[row]] });
+    return `#${new URLSearchParams(named)}`;
+  }
+
   async detailOf(row) {
     const number = Math.floor(row / this.rows_per_block);
     if (!this.blocks.has(number)) {
       if (this.blocks.size > 20) this.blocks.clear();
-      this.blocks.set(number, embedded(`rows-${number}`));
+      this.blocks.set(number, embedded(`${this.block_prefix}-${number}`));
     }
     return (await this.blocks.get(number))[row % this.rows_per_block];
   }
@@ -218,19 +240,20 @@ class Browser {
   /** Opens what the address names: #item=..., and of several rows the one of `model`, `benchmark` and `trial`. */
   async fromHash() {
     const wanted = new URLSearchParams(location.hash.slice(1));
-    if (!wanted.has("item")) return;
+    if (!wanted.has("item") || (wanted.get("run") ?? undefined) !== this.run) return;
+    Browser.current = this;
     const { columns } = this;
     const fits = (row) => {
       const item = this.items[columns.item[row]];
       return item.item_id === wanted.get("item") && (!wanted.get("benchmark") || item.benchmark === wanted.get("benchmark")) &&
-        (!wanted.has("model") || this.models[columns.model[row]] === wanted.get("model")) && (!wanted.has("trial") || String(columns.trial[row] ?? 0) === wanted.get("trial"));
+        (!wanted.has("model") || this.models[columns.model[row]] === wanted.get("model")) && (!wanted.has("trial") || String(columns.trial[row] ?? 0) === wanted.get("trial")) && (!wanted.has("series") || this.sets[columns.set[row]] === wanted.get("series"));
     };
     const row = columns.item.findIndex((_, place) => fits(place));
-    if (row < 0) { this.find.count.textContent = `This report has no response to ${wanted.get("item")} of that model.`; return; }
+    if (row < 0) { this.find.count.textContent = `This report has no ${this.kind === "aria" ? "response to" : `${this.noun.slice(0, -1)} about`} ${wanted.get("item")} of that model.`; return; }
     this.current = row;
     if (!this.order.includes(row)) this.find.controls.reset();
     this.apply();
-    document.getElementById("items").scrollIntoView();
+    this.place.scrollIntoView();
     await this.open(this.order.indexOf(row), true);
   }
 }

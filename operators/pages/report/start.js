@@ -1,6 +1,22 @@
 "use strict";
 // The page itself: the overview first, so that it is seen at once, then the item browser.
 
+/** Fills the page's browser with the first index, and copies of it, under ids of their own, with the others. */
+async function browse({ block, title }, number, pattern) {
+  const suffix = number ? `-${number}` : "";
+  const place = number ? pattern.cloneNode(true) : document.getElementById("items");
+  if (number) {
+    for (const part of [place, ...place.querySelectorAll("[id]")]) part.id += suffix;
+    place.setAttribute("aria-labelledby", `items-title${suffix}`);
+    document.getElementById("main").append(place);
+  }
+  place.classList.remove("hidden");
+  place.querySelector("h2").textContent = title;
+  const browser = new Browser(await embedded(block), place, suffix);
+  browser.apply();
+  await browser.fromHash();
+}
+
 (async () => {
   const about = await embedded("about");
   document.getElementById("title").textContent = about.title;
@@ -10,13 +26,8 @@
   const place = document.getElementById("sections");
   if (has("overview")) place.append(...overview(await embedded("overview")));
   if (has("sections")) place.append(...plainSections(await embedded("sections")));
-  if (has("index")) {
-    const items = document.getElementById("items");
-    items.classList.remove("hidden");
-    const browser = new Browser(await embedded("index"), (await embedded("overview")).labels);
-    browser.apply();
-    await browser.fromHash();
-  }
+  const pattern = document.getElementById("items").cloneNode(true);
+  for (const [number, about] of (await embedded("browsers")).entries()) await browse(about, number, pattern);
   document.getElementById("nav").append(...[...document.querySelectorAll("main section:not(.hidden)")].map((part) => node("a", { href: `#${part.id}` }, part.querySelector("h2").textContent)));
   document.body.dataset.ready = "yes";
 })();

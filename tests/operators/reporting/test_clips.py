@@ -52,7 +52,7 @@ def test_what_is_no_clip_never_enters_the_page(tmp_path):
     secret.write_text("a private key")
     clips = Clips(tmp_path / "r.html", 10_000, 10_000)
     clips.of_item(item(str(secret), heard=False))
-    assert "could not decode" in clips.entries[0]["missing"]
+    assert "did not decode" in clips.entries[0]["missing"]
     clips.of_item(item(str(secret)))  # a run's table that claims it was heard
     assert not clips.blocks
 
