@@ -64,8 +64,8 @@ def index(rows: pa.Table, clips: Clips) -> dict[str, Any]:
     outcomes = ["all", "right", "wrong", "none", "failed", "differ"]
     failed = pc.coalesce(rows["item_error"], rows["response_error"], rows["row_error"], rows["audio_error"])
     return {
-        **{"kind": "aria", "block_prefix": "rows", "labels": LABELS, "headline": "aria", "bars": list(METRICS)},
-        **{"outcomes": outcomes, "noun": "responses", "sets": [""]},
+        **{"kind": "aria", "block_prefix": "rows", "noun": "responses", "sets": [""], "outcomes": outcomes},
+        **{"labels": LABELS, "headline": "aria", "bars": list(METRICS)},
         "items": items,
         "models": models,
         "clips": clips.entries,

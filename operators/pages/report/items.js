@@ -130,13 +130,13 @@ class Browser {
     const row = this.order[place], { columns } = this;
     const item = this.items[columns.item[row]];
     const [sign, kind, said] = this.verdict(row);
-    const told = this.sets.length > 1 ? `, ${this.sets[columns.set[row]]}` : "";
-    const trial = typeof columns.trial[row] === "string" ? columns.trial[row] && `, ${columns.trial[row]}` : columns.trial[row] ? ` #${columns.trial[row]}` : "";
+    const trial = typeof columns.trial[row] === "number" && columns.trial[row] ? ` #${columns.trial[row]}` : "";
+    const told = [this.sets.length > 1 && this.sets[columns.set[row]], typeof columns.trial[row] === "string" && columns.trial[row]].filter(Boolean).join(", ");
     const made = node("div", { class: "row", id: this.rowId(place), role: "option", "aria-selected": String(place === this.at), "aria-setsize": this.order.length, "aria-posinset": place + 1, "data-place": place },
       node("div", { class: "first" }, node("span", { class: kind, title: said }, sign, node("span", { class: "only-read" }, said)),
-        node("span", { class: "who" }, node("b", {}, item.item_id), ` ${this.models[columns.model[row]]}${told}${trial}`),
+        node("span", { class: "who" }, node("b", {}, item.item_id), ` ${this.models[columns.model[row]]}${trial}`),
         this.bars.length > 0 && this.drawnBars(row), node("span", { class: "value", title: this.labels[this.headline] }, shown(columns[this.headline][row], 2))),
-      node("div", { class: "second" }, item.question ?? ""));
+      node("div", { class: "second" }, [told, item.question].filter(Boolean).join(": ")));
     made.style.top = `${place * this.rowHeight}px`;
     return made;
   }

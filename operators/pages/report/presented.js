@@ -64,7 +64,7 @@ function verdictView(browser, row, item, detail) {
     viewHead(browser, row, item),
     node("p", { class: "soft" }, [item.benchmark, item.category, browser.sets[columns.set[row]], columns.trial[row]].filter(Boolean).join(" · ")),
     node("div", { class: "metrics" }, voices, replies),
-    facts([["verdict", detail.pred ?? `none (${detail.reason})`], ["right", detail.gold], ["labels", detail.names?.map((name, place) => `E${place + 1} ${name}`).join(", ")],
+    facts([["verdict", detail.pred ?? `none (${detail.reason})`], ["right", detail.gold], ["labels", detail.names?.length > 0 && detail.names.map((name, place) => `E${place + 1} ${name}`).join(", ")],
       ["turns right", detail.turns_right === undefined ? null : `${detail.turns_right} of ${detail.n_turns}`], ["R1 is", ["pointwise", "oracle", "staging", "pairwise"].includes(detail.probe) && `the reply to voice ${detail.swapped ? 2 : 1}`],
       ["CA is", detail.probe === "pairwise" && `voice ${detail.contexts_swapped ? 2 : 1}`], ["times asked", detail.n_attempts], ["state (P, O, J)", detail.state]]),
     reply(detail),
