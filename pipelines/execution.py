@@ -187,7 +187,7 @@ def _stream(stages: list[Stage], table: pa.Table, whole: str | None) -> Iterator
     if table.num_rows == 0:
         return
     needs = [stage.resources for stage in stages]
-    size = _block_rows(table.num_rows, min(r.batch_size for r in needs), max(r.actors for r in needs))
+    size = block_rows(table.num_rows, min(r.batch_size for r in needs), max(r.actors for r in needs))
     blocks = list(cut(table, size, whole))
     _check_room(stages, len(blocks))
     dataset, pools = ray.data.from_arrow(blocks), _pools(stages)
@@ -270,7 +270,7 @@ def _through(dataset: object, chain: list[Stage], blocks: list[pa.Table], ledger
         )
 
 
-def _block_rows(rows: int, most: int, actors: int) -> int:
+def block_rows(rows: int, most: int, actors: int) -> int:
     """Rows per block: at most `most`, and small enough for a dozen blocks per actor (a bar that moves, even work),
     but not under eight: a block costs some 50 ms."""
     return max(1, min(most, max(8, -(-rows // (12 * actors)))))

@@ -99,6 +99,42 @@ def test_kuberay_starts_eight_equal_nodes_of_the_ray_that_is_installed():
         assert "env" not in node, "credentials come from the secret alone"
 
 
+# The field names of ray.io/v1 that the operator has had since 1.3; it refuses or drops all others.
+JOB = {
+    *("activeDeadlineSeconds", "backoffLimit", "clusterSelector", "entrypoint", "entrypointNumCpus"),
+    *("entrypointNumGpus", "entrypointResources", "jobId", "managedBy", "metadata", "rayClusterSpec"),
+    *("runtimeEnvYAML", "shutdownAfterJobFinishes", "submissionMode", "submitterConfig"),
+    *("submitterPodTemplate", "suspend", "ttlSecondsAfterFinished"),
+}
+RAY = {
+    *("autoscalerOptions", "enableInTreeAutoscaling", "headGroupSpec", "headServiceAnnotations"),
+    *("rayVersion", "suspend", "workerGroupSpecs"),
+}
+HEAD = {"enableIngress", "headService", "rayStartParams", "serviceType", "template"}
+WORKERS = {
+    *("groupName", "maxReplicas", "minReplicas", "numOfHosts", "rayStartParams", "replicas"),
+    *("scaleStrategy", "template"),
+}
+
+
+def nightly_job():
+    manifests = yaml.safe_load_all((CLUSTER / "nightly" / "kubernetes.yaml").read_text())
+    (text,) = [one["data"]["rayjob.yaml"] for one in manifests if one["kind"] == "ConfigMap"]
+    return yaml.safe_load(text)
+
+
+@pytest.mark.parametrize("job", [read("kuberay.yaml"), nightly_job()], ids=["kuberay", "nightly"])
+def test_the_ray_jobs_use_fields_that_the_operator_knows(job):
+    assert set(job) == {"apiVersion", "kind", "metadata", "spec"}
+    assert set(job["spec"]) <= JOB and set(job["spec"]["rayClusterSpec"]) <= RAY
+    groups = job["spec"]["rayClusterSpec"].get("workerGroupSpecs", [])
+    assert set(job["spec"]["rayClusterSpec"]["headGroupSpec"]) <= HEAD
+    assert all(
+        {"groupName", "minReplicas", "maxReplicas", "template"} <= set(one) <= WORKERS for one in groups
+    )
+    assert "submissionMode" not in job["spec"], "the default submits with the image's own `ray job submit`"
+
+
 def test_the_slurm_script_parses_and_asks_for_what_it_starts():
     done = subprocess.run(
         ["bash", "-n", CLUSTER / "a6000x4x8.sbatch"], capture_output=True, text=True, timeout=20
