@@ -25,8 +25,8 @@ MEASURES = (*METRICS, "aria")
 UNCATEGORISED = "uncategorised"
 _COUNTS = ("n_rows", "n_valid", "n_failed", "n_answered", "n_no_answer", "n_correct")
 _COUNTS_PAPER = ("n_answered_paper", "n_no_answer_paper", "n_correct_paper")
-_RATES = ("accuracy", "accuracy_low", "accuracy_high", "accuracy_answered", "no_answer_rate")
 _SHARES = ("accuracy", "accuracy_answered", "no_answer_rate")
+_RATES = tuple(f"{name}{end}" for name in _SHARES for end in ("", "_low", "_high"))
 # Where an error of a row stands. Unreadable audio alone does not rule out a (recorded) response: it is listed
 # among the reasons and does not make the row count as failed.
 _ERRORS = {"item": "item_error", "audio": "audio_error", "response": "response_error", "row": "row_error"}
@@ -90,7 +90,8 @@ def summarise(table: pa.Table) -> pa.Table:
       `accuracy_answered`, n_correct / n_answered, and `no_answer_rate`, n_no_answer / (n_answered +
       n_no_answer), the share of responses (Table 7). Null where there is nothing to divide by. With one trial
       per item these are the quotients of the counts beside them.
-    - `accuracy_low`, `accuracy_high`: Wilson 95% interval, with as many observations as items; with several
+    - `accuracy_low`, `accuracy_high`, and so on for the other two shares: Wilson 95% interval, with as many observations
+      as items that have the share; with several
       trials per item it errs on the wide side (`wilson_interval_of_mean` says why).
     - The same with `_paper` for the paper's extraction rule.
     - For every metric and ARIA: `_mean` and `_sd` over items of the mean over an item's scored trials;
@@ -219,13 +220,14 @@ def _items(rows: pa.Table, keys: list[str]) -> pa.Table:
 
 
 def _bounds(got: pa.Table, suffix: str) -> dict[str, pa.Array]:
-    accuracy, n_items = got[f"accuracy{suffix}_mean"].to_pylist(), got[f"accuracy{suffix}_count"].to_pylist()
-    bounds = [wilson_interval_of_mean(mean, n) for mean, n in zip(accuracy, n_items, strict=True)]
-    low, high = np.array(bounds).reshape(-1, 2).T
-    return {
-        f"accuracy_low{suffix}": pa.array(low, from_pandas=True),
-        f"accuracy_high{suffix}": pa.array(high, from_pandas=True),
-    }
+    found = {}
+    for name in _SHARES:
+        share, n_items = (got[f"{name}{suffix}_{part}"].to_pylist() for part in ("mean", "count"))
+        bounds = [wilson_interval_of_mean(mean, n) for mean, n in zip(share, n_items, strict=True)]
+        low, high = np.array(bounds).reshape(-1, 2).T
+        found[f"{name}_low{suffix}"] = pa.array(low, from_pandas=True)
+        found[f"{name}_high{suffix}"] = pa.array(high, from_pandas=True)
+    return found
 
 
 def _divide(part: pa.ChunkedArray, whole: pa.ChunkedArray) -> pa.Array:

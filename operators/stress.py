@@ -35,11 +35,13 @@ ABOUT = {
 OUTCOMES = (*MEASURES, "accuracy")
 ALL = "all"
 
-# One line per manipulation, model ("all" or one) and outcome. `n`: pairs that have both values, of `n_clusters` items;
+# One line per manipulation, model ("all" or one) and outcome: the means before and after and their difference, each with
+# its interval. `n`: pairs that have both values, of `n_clusters` items;
 # `n_lost`: pairs that lack one; `n_changed`: rows that the manipulation changed at all.
 CHANGES = pa.schema(
     [(name, pa.string()) for name in ("manipulation", "model", "outcome")]
-    + [(name, pa.float64()) for name in ("before", "after", "difference", "low", "high", "p")]
+    + [(f"{name}{part}", pa.float64()) for name in ("before", "after") for part in ("", "_low", "_high")]
+    + [(name, pa.float64()) for name in ("difference", "low", "high", "p")]
     + [(name, pa.int64()) for name in ("n", "n_clusters", "n_lost", "n_changed")]
     + [("method", pa.string())]
 )
@@ -170,6 +172,9 @@ def _change(before: pa.Table, after: pa.Table, outcome: str, n_resamples: int, s
     if line["n_clusters"] > 1:
         found = paired_bootstrap(new, old, items, n_resamples=n_resamples, seed=seed)
         line |= {"low": found.low, "high": found.high, "p": found.p}
+        for name, values in (("before", old), ("after", new)):
+            mean = paired_bootstrap(values, np.zeros(len(values)), items, n_resamples=n_resamples, seed=seed)
+            line |= {f"{name}_low": mean.low, f"{name}_high": mean.high}
     return line
 
 

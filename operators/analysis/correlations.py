@@ -68,10 +68,10 @@ def metric_correlations(cells: Cells, rows: pa.Table | None, n_resamples: int, s
                 versus=other, notes=cells.notes,
             )  # fmt: skip
         if rows is not None:
-            yield _over_chains(rows, one, other, n_resamples, seed)
+            yield over_chains(rows, one, other, n_resamples, seed)
 
 
-def _over_chains(rows: pa.Table, one: str, other: str, n_resamples: int, seed: int) -> Line:
+def over_chains(rows: pa.Table, one: str, other: str, n_resamples: int, seed: int) -> Line:
     """r over single chains: sums of x, y and their products by item, so that items can be drawn with all their chains."""
     x, y = values_of(rows, one), values_of(rows, other)
     both = np.isfinite(x) & np.isfinite(y)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,11 +61,22 @@ def manipulation_test(changes: pa.Table) -> Iterator[Line]:
             continue
         size = {"n": row["n"], "unit": "chains", "n_clusters": row["n_clusters"], "versus": row["model"]}
         if row["manipulation"] == TABLE_13[1]:
-            yield estimate("table_13", "original", "mean_m1", row["before"], method="mean", **size)
-        yield estimate("table_13", row["manipulation"], "mean_m1", row["after"], method="mean", **size)
-        bounds = tuple(float("nan") if row[name] is None else row[name] for name in ("low", "high"))
+            yield _mean_m1("original", row, "before", size)
+        yield _mean_m1(row["manipulation"], row, "after", size)
+        bounds = _bounds(row, "")
         p = float("nan") if row["p"] is None else row["p"]
         yield estimate(
             "table_13", row["manipulation"], "change_of_m1", row["difference"], method=row["method"], interval=bounds,
             p=p, **size,
         )  # fmt: skip
+
+
+def _mean_m1(measure: str, row: dict[str, Any], name: str, size: dict[str, Any]) -> Line:
+    bounds = _bounds(row, f"{name}_")
+    return estimate("table_13", measure, "mean_m1", row[name], method=OVER_ITEMS, interval=bounds, **size)
+
+
+def _bounds(row: dict[str, Any], name: str) -> tuple[float, float]:
+    """The ends of an interval; NaN for one that a table of an earlier version, or of one item, does not have."""
+    low, high = (row.get(f"{name}{end}") for end in ("low", "high"))
+    return (math.nan if low is None else low), (math.nan if high is None else high)

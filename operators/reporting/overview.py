@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from operators.aggregate import MEASURES, failure_reasons, summarise
+from operators.analysis.cells import Cells, cells_of_rows, values_of
+from operators.analysis.correlations import over_chains
+from operators.analysis.estimates import percentile_interval
 from operators.reporting import charts
 from operators.reporting.drawing import draw
 from operators.reporting.items import LABELS
 from operators.reporting.ranking import categories, item_means, leaderboards
 from operators.statistics import eta_squared, pearson_matrix
 from operators.usage import COUNTS, totals
+
+N_RESAMPLES = 500  # of the shares of variance and of the correlations, which are many
 
 
 def overview(rows: pa.Table, records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -52,6 +59,7 @@ def _charts(board: Mapping[str, Any], rows: pa.Table) -> dict[str, Any]:
         names = [charts.SHORT[name] for name in MEASURES]
         found["correlations"] = draw(charts.correlations(names, pearson_matrix(complete)))
         found["n_correlated"] = len(complete)
+        found["correlation_lines"] = correlation_lines(rows, board["benchmark"])
     return found
 
 
@@ -73,10 +81,16 @@ def variance(rows: pa.Table) -> list[dict[str, Any]]:
     benchmarks = list(dict.fromkeys(rows["benchmark"].to_pylist()))
     for benchmark in benchmarks:
         mine = [row for row in _cells(rows) if row["benchmark"] == benchmark]
-        found.append(_decomposed(f"{benchmark}: model and item", "item", mine, "item_id"))
+        found.append(_decomposed(f"{benchmark}: model and item", "item", mine, "item_id", None))
     if len(benchmarks) > 1:
         found.append(
-            _decomposed("all benchmarks: model and benchmark", "benchmark", _cells(rows), "benchmark")
+            _decomposed(
+                "all benchmarks: model and benchmark",
+                "benchmark",
+                _cells(rows),
+                "benchmark",
+                cells_of_rows(rows),
+            )
         )
     return [entry for entry in found if entry["rows"]]
 
@@ -85,17 +99,28 @@ def _cells(rows: pa.Table) -> list[dict[str, Any]]:
     return rows.select(["model", "benchmark", "item_id", *MEASURES]).to_pylist()
 
 
-def _decomposed(title: str, other: str, cells: Sequence[Mapping[str, Any]], key: str) -> dict[str, Any]:
+def _decomposed(
+    title: str, other: str, cells: Sequence[Mapping[str, Any]], key: str, drawn_from: Cells | None
+) -> dict[str, Any]:
+    """Shares and their intervals: items are drawn anew, which are the columns themselves, or lie behind the means of
+    benchmarks (`drawn_from`)."""
     result: list[dict[str, Any]] = []
     for measure in MEASURES:
-        table = _without_gaps(cells, key, measure)
+        table, kept = _without_gaps(cells, key, measure)
         if min(table.shape) < 2:
             continue
         parts = eta_squared(table)
         if not math.isnan(parts.model):
             named = {"model": parts.model, other: parts.dataset, "residual": parts.residual}
             shape = {"n_models": table.shape[0], "n_others": table.shape[1]}
-            result.append({"measure": measure, **shape, "parts": named})
+            if drawn_from is None:
+                redrawn = _columns_drawn(table)
+            else:
+                places = [drawn_from.datasets.index(name) for name in kept]
+                redrawn = drawn_from.redrawn(measure, N_RESAMPLES, 0)[:, :, places]
+            result.append(
+                {"measure": measure, **shape, "parts": named, "intervals": _intervals(redrawn, other)}
+            )
     drawn = [
         {"name": charts.SHORT[row["measure"]], "part": part, "share": share}
         for row in result
@@ -105,8 +130,38 @@ def _decomposed(title: str, other: str, cells: Sequence[Mapping[str, Any]], key:
     return {"title": title, "other": other, "rows": result, "chart": chart}
 
 
-def _without_gaps(cells: Sequence[Mapping[str, Any]], key: str, measure: str) -> np.ndarray:
-    """[models, others] mean of the measure per cell, over the others that every model has."""
+def _columns_drawn(table: np.ndarray) -> Iterator[np.ndarray]:
+    rng = np.random.default_rng(0)
+    for _ in range(N_RESAMPLES):
+        yield table[:, rng.integers(table.shape[1], size=table.shape[1])]
+
+
+def _intervals(redrawn: Iterable[np.ndarray], other: str) -> dict[str, list[float | None]]:
+    """The middle 95% of every share over redrawn tables [models, others]; [None, None] where there is none."""
+    shares = np.array([eta_squared(table) if np.isfinite(table).all() else [np.nan] * 3 for table in redrawn])
+    bounds = [percentile_interval(shares[:, part]) for part in range(3)]
+    ends = [[None if math.isnan(end) else end for end in pair] for pair in bounds]
+    return dict(zip(("model", other, "residual"), ends, strict=True))
+
+
+def correlation_lines(rows: pa.Table, benchmark: str) -> list[dict[str, Any]]:
+    """Every field of the heat map with its interval: items are drawn, with all complete rows about them."""
+    mine = rows.filter(pc.equal(rows["benchmark"], benchmark))
+    known = np.all([np.isfinite(values_of(mine, name)) for name in MEASURES], axis=0)
+    complete = mine.filter(pa.array(known))
+    lines = [over_chains(complete, a, b, N_RESAMPLES, 0) for a, b in combinations(MEASURES, 2)]
+    kept = ("estimate", "low", "high", "n", "n_clusters", "method", "note")
+    return [
+        {
+            "pair": f"{charts.SHORT[one['measure']]}, {charts.SHORT[one['versus']]}",
+            **{name: one[name] for name in kept},
+        }
+        for one in lines
+    ]
+
+
+def _without_gaps(cells: Sequence[Mapping[str, Any]], key: str, measure: str) -> tuple[np.ndarray, list[str]]:
+    """[models, others] mean of the measure per cell, over the others that every model has; and those others."""
     sums: dict[tuple[str, str], list[float]] = {}
     for row in cells:
         if row[measure] is not None:
@@ -114,9 +169,8 @@ def _without_gaps(cells: Sequence[Mapping[str, Any]], key: str, measure: str) ->
     models = sorted({row["model"] for row in cells})
     others = sorted({row[key] for row in cells})
     kept = [other for other in others if all((model, other) in sums for model in models)]
-    return np.array(
-        [[float(np.mean(sums[model, other])) for other in kept] for model in models]
-    ).reshape(len(models), len(kept))  # fmt: skip
+    table = [[float(np.mean(sums[model, other])) for other in kept] for model in models]
+    return np.array(table).reshape(len(models), len(kept)), kept
 
 
 def usage(rows: pa.Table) -> list[dict[str, Any]]:

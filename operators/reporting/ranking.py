@@ -66,8 +66,7 @@ def _entry(row: dict[str, Any], means: dict[str, list[float]]) -> dict[str, Any]
         low, high = (None if math.isnan(end) else end for end in t_interval(means[name]))
         cells[name] = {"value": row[f"{name}_mean"], "low": low, "high": high, "sd": row[f"{name}_sd"]}
     for name in SHARES:
-        cells[name] = {"value": row[name], "low": None, "high": None}
-    cells["accuracy"] |= {"low": row["accuracy_low"], "high": row["accuracy_high"]}
+        cells[name] = {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"]}
     for name, cell in cells.items():
         cell["n"] = sum(row[count] for count in _COVERS[name])
     kept = ("model", "n_items", "n_rows", "n_valid", "n_answered", "n_correct", "n_failed", "n_no_answer")

@@ -45,7 +45,7 @@ function leaderboard(board, labels) {
   const metrics = Object.keys(labels);
   const n = board.models.map((entry) => entry.n_items);
   const told = `${board.benchmark}: ${Math.min(...n) === Math.max(...n) ? n[0] : `${Math.min(...n)} to ${Math.max(...n)}`} items. ` +
-    "Darker is a better rank in the column; small print: 95% intervals over items (Student's; for accuracy Wilson's).";
+    `Darker is a better rank in the column; small print: 95% intervals over items (Student's; for shares Wilson's).${Math.min(...n) < 20 ? " Few items: the intervals are rough." : ""}`;
   const { charts } = board;
   return [
     boardTable(told, [...metrics, ...PERCENT], board.models),
@@ -53,6 +53,9 @@ function leaderboard(board, labels) {
       figure(charts.scatter, "ARIA against accuracy", "Modes as in section 3.4 of ARIA-Rubrics, high meaning at least the median of the models here; a model that fits none has no mode. Bars are 95% intervals."),
       figure(charts.profiles, "Profile of every model", "Mean of each metric."),
       figure(charts.correlations, "Correlation between metrics", charts.n_correlated && `Pearson, over the ${charts.n_correlated} rows with all six metrics.`)),
+    charts.correlation_lines && node("details", {}, node("summary", {}, "Correlations with 95% intervals"), table(`${charts.correlation_lines[0].method}${charts.correlation_lines[0].note ? `; ${charts.correlation_lines[0].note}` : ""}`, [
+      { title: "Metrics", of: (line) => line.pair }, { title: "Pearson's r", number: true, of: (line) => shown(line.estimate) }, { title: "95% interval", number: true, of: (line) => between([line.low, line.high]) },
+      { title: "rows", number: true, of: (line) => String(line.n) }, { title: "items", number: true, of: (line) => String(line.n_clusters) }], charts.correlation_lines)),
     charts.distributions.length > 0 && node("h3", {}, "Distribution of every metric over items"),
     charts.distributions.length > 0 && node("p", { class: "soft" }, "Bar: middle half, tick: median, line: 5% to 95%."),
     node("div", { class: "charts" }, charts.distributions.map((found) => figure(found.tree, found.title))),
@@ -81,7 +84,23 @@ function categoryTables(blocks, labels) {
   return [node("label", {}, "Measure ", choice), place];
 }
 
+function between([low, high]) { return low === null ? "–" : `${shown(low)} to ${shown(high)}`; }
+
+/** Shares with their intervals, behind the drawing of them. */
+function shareTable(block, labels) {
+  const parts = Object.keys(block.rows[0].parts);
+  return node("details", {}, node("summary", {}, `${block.title}: shares with 95% intervals`), table(
+    "Percentile bootstrap, items drawn; with fewer than 20 items the intervals are rough, with few models the shares are", [
+      { title: "Measure", of: (row) => labels[row.measure] }, ...parts.flatMap((part) => [
+        { title: part, number: true, of: (row) => shown(row.parts[part]) }, { title: "95% interval", number: true, of: (row) => between(row.intervals[part]) }]),
+      { title: "models", number: true, of: (row) => String(row.n_models) }, { title: `${block.other}s`, number: true, of: (row) => String(row.n_others) }], block.rows));
+}
+
 function variance(blocks, labels) {
+  return [variancePlots(blocks), ...blocks.map((block) => shareTable(block, labels))];
+}
+
+function variancePlots(blocks) {
   return node("div", { class: "charts" }, blocks.map((block) =>
     figure(block.chart, block.title, `Eta squared of a two-way analysis of variance without replication, over ${block.rows[0].n_models} models and ` +
       `${Math.min(...block.rows.map((row) => row.n_others))} ${block.other}s (the fewest of any measure) that every model has. Residual: interaction and noise.`)));

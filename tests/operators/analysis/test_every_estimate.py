@@ -1,0 +1,108 @@
+"""Every number that is an estimate stands beside its n, its interval and how that was made, in every table there is."""
+
+import pyarrow as pa
+import pytest
+
+from operators import aggregate, schema, stress
+from operators.analysis import estimates, judges
+from operators.analysis.generic_words import manipulation_test
+from operators.audit import listening
+from operators.audit import tables as audit
+from operators.mugen import tables as mugen
+from operators.reporting.overview import correlation_lines, variance
+from operators.reporting.ranking import SHARES, leaderboards
+from tests.report_toys import results
+
+# table -> {estimate: (its low, its high, its n)}; the methods are `method` columns or METHODS.
+ESTIMATES = {
+    "estimates": (estimates.ESTIMATES, {"estimate": ("low", "high", "n")}),
+    "stress": (
+        stress.CHANGES,
+        {name: (f"{prefix}low", f"{prefix}high", "n")
+         for name, prefix in (("before", "before_"), ("after", "after_"), ("difference", ""))},
+    ),
+    "summary": (
+        aggregate.SUMMARY,
+        {f"{name}{end}": (f"{name}_low{end}", f"{name}_high{end}", "n_items")
+         for name in SHARES for end in ("", "_paper")},
+    ),
+    "mugen summary": (
+        mugen.SUMMARY,
+        {"accuracy": ("wilson_low", "wilson_high", "n_valid"), "gain": ("gain_low", "gain_high", "n_paired")},
+    ),
+    "scaling": (mugen.SCALING, {"accuracy": ("wilson_low", "wilson_high", "n_items")}),
+    "curve": (mugen.CURVE, {"accuracy": ("wilson_low", "wilson_high", "n_items")}),
+    "audit accuracy": (
+        audit.ACCURACY,
+        {"accuracy": ("wilson_low", "wilson_high", "n_scored"), "turn_accuracy": ("turn_low", "turn_high", "n_scored"),
+         "contrast_accuracy": ("contrast_low", "contrast_high", "n_scored")},
+    ),
+    "states": (audit.STATES, {"mass": ("wilson_low", "wilson_high", "n_instances")}),
+    "rates": (
+        audit.RATES,
+        {"conditional_potemkin": ("conditional_low", "conditional_high", "n_both_probes"),
+         "protocol_gap": ("gap_low", "gap_high", "n_gap_items"), "cue_dependence": ("cue_low", "cue_high", "n_cue_items"),
+         "cue_dependence_pairwise": ("cue_pairwise_low", "cue_pairwise_high", "n_cue_pairwise_items")},
+    ),
+    "listeners": (listening.LISTENERS, {"accuracy": ("wilson_low", "wilson_high", "n_rated")}),
+    "ranks": (judges.RANKS, {}),
+}  # fmt: skip
+# Numbers that are no estimates: p values and widths of what stands beside them, bounds by arithmetic, values that were
+# given, and descriptions of the very rows at hand, which are said of no others.
+PLAIN = {
+    "estimates": {"p"},
+    "stress": {"p"},
+    # Means of scores have their standard deviation and n here; Student's interval stands in the leaderboard.
+    "summary": {f"{name}_{part}" for name in aggregate.MEASURES for part in ("mean", "sd")},
+    "mugen summary": {"half_width", "gain_p", "generations_per_point", "tokens_per_point"},
+    "scaling": {"half_width", "relative_to_two"},
+    "curve": {"half_width"},
+    "audit accuracy": {
+        "accuracy_least", "accuracy_most", "chance", "said_first", "youden_j", "voice_changes", "order_consistency",
+    },
+    "states": {"mass_least", "mass_most"},
+    # The masses are those of STATES, which has their intervals.
+    "rates": {"reliable_mass", "potemkin_mass", "shortcut_mass", "gap_p", "cue_p", "cue_pairwise_p"},
+    "listeners": {"chose_first", "plays_mean"},
+    "ranks": {"aria", "score", "aria_rank", "judge_rank"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("table", ESTIMATES)
+def test_a_number_is_an_estimate_with_its_interval_and_n_or_is_named_as_plain(table):
+    columns, found = ESTIMATES[table]
+    beside = {name for whole in found.values() for name in whole}
+    assert beside <= set(columns.names), beside - set(columns.names)
+    numbers = {field.name for field in columns if pa.types.is_floating(field.type)}
+    assert numbers == set(found) | (beside & numbers) | PLAIN[table]
+    if "low" in columns.names:
+        assert "method" in columns.names
+
+
+def test_the_page_shows_every_mean_share_correlation_and_variance_with_interval_and_n():
+    rows = results()
+    (board,) = leaderboards(rows, aggregate.summarise(rows))
+    cells = [cell for entry in board["models"] for cell in entry["cells"].values()]
+    assert len(cells) == 2 * (len(aggregate.MEASURES) + len(SHARES))
+    assert all(cell["n"] > 0 and cell["low"] <= cell["value"] <= cell["high"] for cell in cells)
+    (block,) = variance(rows)
+    shares = [(one["parts"][p], one["intervals"][p]) for one in block["rows"] for p in one["parts"]]
+    assert len(shares) == 3 * len(block["rows"]) == 3 * 7
+    assert all(0 <= low < high <= 1 for _, (low, high) in shares)
+    lines = correlation_lines(rows, "toy")
+    assert len(lines) == 21  # pairs of seven
+    for line in lines:
+        assert line["low"] < line["estimate"] < line["high"] and (line["n"], line["n_clusters"]) == (23, 12)
+        assert "items drawn" in line["method"] and "few items (12)" in line["note"]
+
+
+def test_means_of_table_13_have_the_intervals_of_the_stress_test():
+    change = dict.fromkeys(stress.CHANGES.names) | {
+        "manipulation": "all_music", "outcome": schema.METRICS[0], "model": "all", "n": 4, "n_clusters": 4,
+        "before": 0.4, "before_low": 0.3, "before_high": 0.5, "after": 0.1, "after_low": 0.0, "after_high": 0.2,
+        "difference": -0.3, "low": -0.4, "high": -0.2, "p": 0.01, "method": "m",
+    }  # fmt: skip
+    lines = list(manipulation_test(pa.Table.from_pylist([change], schema=stress.CHANGES)))
+    assert [(one["estimate"], one["low"], one["high"]) for one in lines] == [
+        (0.4, 0.3, 0.5), (0.1, 0.0, 0.2), (-0.3, -0.4, -0.2),
+    ]  # fmt: skip
