@@ -34,7 +34,9 @@ ACTS = (("q", "item-19"), ("q", ""), ("model", "model-C"), ("outcome", "wrong"),
 def bench(folder: Path, n_items: int = 2000, n_models: int = 9) -> None:
     """Write the page and print what it took to write, to paint, and to filter."""
     models = [f"model-{letter}" for letter in "ABCDEFGHI"[:n_models]]
-    rows = [row(f"item-{n:04d}", model, n, "a bark", chosen=n % 2) for n in range(n_items) for model in models]
+    rows = [
+        row(f"item-{n:04d}", model, n, "a bark", chosen=n % 2) for n in range(n_items) for model in models
+    ]
     run = write_run(folder / "run", finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))
     began = time.perf_counter()
     with initialize_config_dir(str(CONF), version_base="1.3"):
@@ -44,10 +46,14 @@ def bench(folder: Path, n_items: int = 2000, n_models: int = 9) -> None:
         tab.goto((run / "report.html").as_uri())
         tab.wait_for_selector("body[data-ready]", state="attached", timeout=60_000)
         ready = tab.evaluate("performance.now()")
-        print(f"first paint {tab.evaluate(PAINTED):.0f} ms, all sections and the list at the latest {ready:.0f} ms")
+        print(
+            f"first paint {tab.evaluate(PAINTED):.0f} ms, all sections and the list at the latest {ready:.0f} ms"
+        )
         for act in ACTS:
             handled, painted = tab.evaluate(FILTERED, list(act))
-            print(f"{act[0]} = {act[1]!r}: {handled:.0f} ms, painted after {painted:.0f} ms; {tab.inner_text('#count')}")
+            print(
+                f"{act[0]} = {act[1]!r}: {handled:.0f} ms, painted after {painted:.0f} ms; {tab.inner_text('#count')}"
+            )
 
 
 if __name__ == "__main__":
