@@ -20,6 +20,7 @@ ESTIMATES = pa.schema(
 )
 LEVEL = 0.95
 FEW = 20
+COUNT = "count"  # the method of what is counted, not estimated: it has no interval
 Line = dict[str, Any]
 
 
@@ -38,10 +39,13 @@ def estimate(
     n_clusters: int | None = None,
     notes: Iterable[str] = (),
 ) -> Line:
-    """One line of ESTIMATES. A value that does not exist is null; few independent units are said in the note."""
+    """One line of ESTIMATES. A value that does not exist is null; few independent units are said in the note, and where
+    an estimate has no interval."""
     clusters = n if n_clusters is None else n_clusters
     about = unit if n_clusters is None else "items"
     told = [*notes, *([f"few {about} ({clusters}): the interval is rough"] if clusters < FEW else [])]
+    if math.isfinite(value) and not math.isfinite(interval[0]) and method != COUNT:
+        told.append("no interval: the method gives none for so few values, or for ones that do not vary")
     numbers = {"estimate": value, "low": interval[0], "high": interval[1], "p": p}
     return {
         "analysis": analysis,

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from operators.analysis.cells import Cells
 from operators.analysis.correlations import item_labels, rank_agreement
-from operators.analysis.estimates import Line, estimate, percentile_interval, resample, rows_by_label
+from operators.analysis.estimates import COUNT, Line, estimate, percentile_interval, resample, rows_by_label
 from operators.text import words
 
 GENERIC_WORDS = frozenset({"speech", "voice", "music", "song", "instrument", "audio", "sound"})  # Table 12
@@ -40,7 +40,7 @@ def generic_counts(rows: pa.Table, cells: Cells, n_resamples: int, seed: int) ->
         clusters = [mine[at] for at in rows_by_label([labels[row] for row in mine])]
         drawn = resample(lambda at: float(counts[at].mean()), clusters, n_resamples, seed)
         size = {"n": len(mine), "unit": "chains", "n_clusters": len(clusters), "versus": model}
-        yield estimate("generic_words", "m1", "words", counts[mine].sum(), method="count", **size)
+        yield estimate("generic_words", "m1", "words", counts[mine].sum(), method=COUNT, **size)
         yield estimate(
             "generic_words", "m1", "words_per_chain", rates[place], method=OVER_ITEMS,
             interval=percentile_interval(drawn), **size,

@@ -112,7 +112,8 @@ def _decomposed(
         parts = eta_squared(table)
         if not math.isnan(parts.model):
             named = {"model": parts.model, other: parts.dataset, "residual": parts.residual}
-            shape = {"n_models": table.shape[0], "n_others": table.shape[1]}
+            n_items = table.shape[1] if drawn_from is None else drawn_from.n_items()
+            shape = {"n_models": table.shape[0], "n_others": table.shape[1], "n_items": n_items}
             if drawn_from is None:
                 redrawn = _columns_drawn(table)
             else:

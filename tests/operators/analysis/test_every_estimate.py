@@ -106,3 +106,15 @@ def test_means_of_table_13_have_the_intervals_of_the_stress_test():
     assert [(one["estimate"], one["low"], one["high"]) for one in lines] == [
         (0.4, 0.3, 0.5), (0.1, 0.0, 0.2), (-0.3, -0.4, -0.2),
     ]  # fmt: skip
+
+
+def test_an_estimate_without_an_interval_says_so_and_a_count_needs_none():
+    about = {"n": 4, "unit": "models"}
+    tau = estimates.estimate("judges", "aria", "kendall_tau_b", 0.3, method="Fieller", **about)
+    assert tau["low"] is None and "no interval" in tau["note"] and "few models (4)" in tau["note"]
+    counted = estimates.estimate("generic_words", "m1", "words", 30, method=estimates.COUNT, **about)
+    assert "no interval" not in counted["note"]
+    whole = estimates.estimate(
+        "judges", "aria", "rho", 0.3, method="m", interval=(0.1, 0.5), n=40, unit="models"
+    )
+    assert whole["note"] is None
