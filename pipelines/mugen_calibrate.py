@@ -17,7 +17,7 @@ from omegaconf import DictConfig
 
 from operators.columns import RowError, is_null, number_of, text_of
 from operators.judges.option_judge import JudgeError, calibrate
-from operators.mugen.options import JUDGE_UNPARSED, Asked
+from operators.mugen.options import Asked, verdict_lost
 from operators.statistics import wilson_interval
 from operators.tables import Row, TableError, read_rows, shown
 from pipelines.config import ConfigError, build, entry, plain
@@ -74,7 +74,7 @@ def report(
 
     A verdict that the judge lost is no reading, not even of "no single option": it is left out and counted.
     """
-    kept = [number for number, reason in enumerate(reasons) if reason != JUDGE_UNPARSED]
+    kept = [number for number, reason in enumerate(reasons) if not verdict_lost(reason)]
     if not kept:
         raise ConfigError(f"reader: none of the judge's {len(read)} verdicts can be read")
     found = calibrate([read[number] for number in kept], [human[number] for number in kept])

@@ -17,7 +17,7 @@ from operators.base import Spec
 from operators.fingerprint import row_keys
 from operators.frames import with_columns
 from operators.judges.option_judge import JudgeError, OptionJudge
-from operators.mugen.options import JUDGE_UNPARSED, Asked
+from operators.mugen.options import Asked, verdict_lost
 from operators.mugen.presentation import (
     TRIAL_ROW,
     GenerationSet,
@@ -121,7 +121,7 @@ def _read_row(row: Mapping[str, Any], found: Extraction) -> dict[str, Any]:
         "option_stage": found.stage,
         "option_reason": found.reason,
         "choice_index": choice,
-        "correct": None if found.reason == JUDGE_UNPARSED else choice == row["gold_index"],
+        "correct": None if verdict_lost(found.reason) else choice == row["gold_index"],
     }
 
 
@@ -139,6 +139,7 @@ def _read(asked: Sequence[Asked], reader: Any, store: Store) -> list[Extraction]
         try:
             fresh = reader.read([one for _, one in some])
         except JudgeError as error:
+            _keep(shelf, {key: found for (key, _), found in zip(some, error.finished, strict=False)})
             raise ConfigError(f"reader: {error}") from error
         readings = {key: reading for (key, _), reading in zip(some, fresh, strict=True)}
         _keep(shelf, readings)
@@ -146,8 +147,8 @@ def _read(asked: Sequence[Asked], reader: Any, store: Store) -> list[Extraction]
     return [known[key] for key in keys]
 
 
-def _keep(shelf: Shelf, readings: Mapping[str, Extraction]) -> None:
-    """Store what the judge decided; a reply that could not be parsed is asked again by the next run."""
+def _keep(shelf: Shelf, readings: Mapping[str, Extraction | None]) -> None:
+    """Store what the judge decided; a reply that failed or could not be parsed is asked again by the next run."""
     good = [
         {
             "key": key,
@@ -155,7 +156,7 @@ def _keep(shelf: Shelf, readings: Mapping[str, Extraction]) -> None:
             "details": json.dumps([found.stage, found.reason]),
         }
         for key, found in readings.items()
-        if found.reason != JUDGE_UNPARSED
+        if found is not None and not verdict_lost(found.reason)
     ]
     shelf.append(pa.Table.from_pylist(good, schema=shelf.schema))
 

@@ -16,19 +16,28 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.answers import Extraction
-from operators.chat_api import ChatUnavailable
-from operators.mugen.options import JUDGE_UNPARSED, Asked
+from operators.chat_api import UNAVAILABLE, ChatUnavailable, Reply
+from operators.mugen.options import JUDGE_FAILED, JUDGE_UNPARSED, Asked
 from operators.prompts import Prompt
 
 # The judge had its turn and said nothing: asking again would give the same.
 WORDLESS = ("empty_answer", "refusal", "content_filter")
+# Nobody will be asked any more: the run has failed, not the response.
+OVER = (UNAVAILABLE, "spend_limit")
 _DECISION = re.compile(
     r"^[\s*_`]*decision[\s*_`]*:[\s*_`\"\[]*(?P<said>\d{1,2}|none|several)\b[^\n\d]*$", re.I | re.M
 )
 
 
 class JudgeError(RuntimeError):
-    """The judge cannot be used at all: no key, no package, an endpoint that refuses or cannot be reached."""
+    """The judge cannot be used at all: no key, no package, an endpoint that refuses or cannot be reached, no money left.
+
+    `finished`: what it decided before, one extraction per response that was asked, None where it did not come to that.
+    """
+
+    def __init__(self, message: str, finished: Sequence[Extraction | None] = ()) -> None:
+        super().__init__(message)
+        self.finished = list(finished)
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -46,32 +55,41 @@ class OptionJudge:
 
     def read(self, asked: Sequence[Asked]) -> list[Extraction]:
         """One extraction per response, stage "judge". Reasons: no_response, empty_response, judged_none,
-        judged_several, option_out_of_range, judge_unparsed. Raises JudgeError when the judge is out of reach, or fails on
-        a response that it would have to be asked about again."""
+        judged_several, option_out_of_range, judge_unparsed, judge_failed: (a fault of that one request). Raises JudgeError,
+        with the verdicts that were finished, when the judge is out of reach."""
         told = [one for one in asked if one.response and one.response.strip()]
-        replies = iter(self._ask(told))
-        return [
-            parse_decision(next(replies), one.n_options)
+        replies = self._ask(told)
+        rest = iter(replies)
+        found = [
+            _verdict(next(rest), one.n_options)
             if one.response and one.response.strip()
             else Extraction(None, None, "no_response" if one.response is None else "empty_response")
             for one in asked
         ]
+        over = [reply.reason for reply in replies if (reply.reason or "").startswith(OVER)]
+        if over:
+            raise JudgeError(f"{len(over)} of {len(told)} responses could not be judged: {over[0]}", found)
+        return found
 
-    def _ask(self, told: Sequence[Asked]) -> list[str | None]:
-        """The judge's words on each response; None where it had none."""
+    def _ask(self, told: Sequence[Asked]) -> list[Reply]:
         prompts = [
             self.prompt.fill(question=one.question, n_options=str(one.n_options), response=one.response)
             for one in told
         ]
         bodies = [{"messages": [{"role": "user", "content": text}], "temperature": 0} for text in prompts]
         try:
-            replies = self.chat.connect().ask(bodies) if bodies else []
+            return self.chat.connect().ask(bodies) if bodies else []
         except ChatUnavailable as error:
             raise JudgeError(str(error)) from error
-        failed = [reply.reason for reply in replies if reply.reason and not reply.reason.startswith(WORDLESS)]
-        if failed:
-            raise JudgeError(f"{len(failed)} of {len(bodies)} responses could not be judged: {failed[0]}")
-        return [reply.text for reply in replies]
+
+
+def _verdict(reply: Reply, n_options: int) -> Extraction | None:
+    reason = reply.reason or ""
+    if reason.startswith(OVER):
+        return None
+    if reason and not reason.startswith(WORDLESS):
+        return Extraction(None, None, f"{JUDGE_FAILED}: {reason}")
+    return parse_decision(reply.text, n_options)
 
 
 def parse_decision(reply: str | None, n_options: int) -> Extraction:

@@ -184,8 +184,13 @@ def _number(place: str, n_options: int) -> int:
     return ord(place) - ord("a") + 1 if len(place) == 1 and "a" <= place <= "l" else 0
 
 
-# The reason of a reading that failed for the judge's sake: what the response says is not known.
-JUDGE_UNPARSED = "judge_unparsed"
+# The reasons of a reading that failed for the judge's sake: what the response says is not known.
+JUDGE_UNPARSED, JUDGE_FAILED = "judge_unparsed", "judge_failed"
+
+
+def verdict_lost(reason: str | None) -> bool:
+    """Whether a reading's reason is the judge's fault and says nothing about the response."""
+    return reason is not None and reason.startswith((JUDGE_UNPARSED, JUDGE_FAILED))
 
 
 class Asked(NamedTuple):

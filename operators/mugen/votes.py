@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from operators.mugen.options import JUDGE_UNPARSED
+from operators.mugen.options import verdict_lost
 from operators.mugen.presentation import Strategy, generation_set
 from operators.usage import number
 from operators.voting import majority
@@ -114,7 +114,7 @@ def _answer(trials: Trials, strategy: str) -> dict[str, Any]:
     first = trials[0]
     won = majority([row["choice_index"] for row in trials], [row["trial"] for row in trials])
     missing = sum(row["response_error"] is not None for row in trials)
-    unread = sum(row["option_reason"] == JUDGE_UNPARSED for row in trials)
+    unread = [row["option_reason"] for row in trials if verdict_lost(row["option_reason"])]
     unknown = bool(unread) and won.index is None
     return {
         **{name: first[name] for name, _ in _ABOUT},
@@ -128,8 +128,12 @@ def _answer(trials: Trials, strategy: str) -> dict[str, Any]:
         "n_unparsed": won.n_unparsed - missing,
         "n_missing": missing,
         **{name: tokens(trials, name) for name in ("prompt_tokens", "completion_tokens")},
-        "item_error": f"{JUDGE_UNPARSED}: {unread} of {len(trials)} verdicts" if unknown else None,
+        "item_error": f"{_kind(unread[0])}: {len(unread)} of {len(trials)} verdicts" if unknown else None,
     }
+
+
+def _kind(reason: str) -> str:
+    return reason.partition(":")[0]
 
 
 def _unjudged(item: Mapping[str, Any], model: str, n: int | None, strategy: str) -> dict[str, Any]:

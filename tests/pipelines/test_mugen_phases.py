@@ -155,6 +155,31 @@ def test_an_interrupted_judge_keeps_what_it_has_read(tmp_path, monkeypatch):
     assert len(Counting.asked) == 1 and "three" in Counting.asked[0]
 
 
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Stumbling(Counting):
+    """A chat that fails on the word "bad", and is gone for good once it hears "gone"."""
+
+    def ask(self, bodies):
+        replies = super().ask(bodies)
+        prompts = [body["messages"][0]["content"] for body in bodies]
+        faults = {"bad": "server_error: HTTP 500", "gone": "model_unavailable: any: HTTP 404"}
+        reasons = [next((why for word, why in faults.items() if word in text), None) for text in prompts]
+        return [Reply(reason=why) if why else reply for why, reply in zip(reasons, replies, strict=True)]
+
+
+def test_verdicts_beside_a_request_that_failed_are_kept(tmp_path):
+    store, judge = Store(str(tmp_path)), OptionJudge(chat=Stumbling())
+    Counting.asked.clear()
+    done = read_options(trials("one", "bad", "three"), judge, items(), store)
+    assert done["option_reason"].to_pylist() == [None, "judge_failed: server_error: HTTP 500", None]
+    assert done["correct"].to_pylist() == [True, None, True]
+    with pytest.raises(ConfigError, match="1 of 3 responses could not be judged: model_unavailable: any"):
+        read_options(trials("one", "bad", "four", "gone"), judge, items(), store)
+    Counting.asked.clear()
+    read_options(trials("one", "bad", "three", "four"), judge, items(), store)
+    assert len(Counting.asked) == 1 and "bad" in Counting.asked[0], "the others were kept"
+
+
 def calibrated(folder, rows, capsys):
     path = folder / "labels.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -94,15 +94,28 @@ def test_a_server_is_asked_at_temperature_zero_with_the_response_as_data(monkeyp
 
 @pytest.mark.parametrize(
     ("what", "said"),
-    [(Status(404), "refused: HTTP 404"), (Status(500), "server_error: HTTP 500"), (Cut(), "connection_lost")],
+    [(Status(500), "server_error: HTTP 500"), (Cut(), "connection_lost")],
 )
-def test_a_judge_that_fails_is_an_error_and_not_a_verdict(what, said, monkeypatch):
+def test_a_request_that_fails_is_a_reason_and_not_a_verdict_and_the_others_stand(what, said, monkeypatch):
     pytest.importorskip("openai", reason="the judge's client is the optional package openai")
     monkeypatch.setenv("JUDGE_KEY", "secret")
-    with ChatServer(lambda body, n: what) as server:
+    with ChatServer(lambda body, n: what if "bad" in str(body) else Answer("Decision: 2")) as server:
         endpoint = ChatEndpoint("m", base_url=server.url, key_variable="JUDGE_KEY", retries=0)
-        with pytest.raises(JudgeError, match=said):
-            OptionJudge(chat=endpoint).read([Asked("q", 2, "Audio 1")])
+        asked = [Asked("q", 2, "Audio 1"), Asked("q", 2, "bad"), Asked("q", 2, "Audio 2")]
+        found = OptionJudge(chat=endpoint).read(asked)
+    assert [one.index for one in found] == [1, None, 1]
+    assert found[1].reason.startswith(f"judge_failed: {said}")
+
+
+def test_a_judge_that_refuses_everything_is_an_error_with_what_it_had_finished(monkeypatch):
+    pytest.importorskip("openai", reason="the judge's client is the optional package openai")
+    monkeypatch.setenv("JUDGE_KEY", "secret")
+    answers = lambda body, n: Status(404) if "bad" in str(body) else Answer("Decision: 2")  # noqa: E731
+    with ChatServer(answers) as server:
+        endpoint = ChatEndpoint("m", base_url=server.url, key_variable="JUDGE_KEY", retries=0, concurrency=1)
+        with pytest.raises(JudgeError, match="refused: HTTP 404") as error:
+            OptionJudge(chat=endpoint).read([Asked("q", 2, "Audio 1"), Asked("q", 2, "bad")])
+    assert [one and one.index for one in error.value.finished] == [1, None]
 
 
 def test_a_judge_without_words_has_no_verdict(monkeypatch):
