@@ -24,7 +24,7 @@ def key(monkeypatch):
 
 
 def endpoint(server, **fields):
-    patient = {"timeout_seconds": 5.0, "retries": 2, "backoff_seconds": 0.01}
+    patient = {"timeout_seconds": 30.0, "retries": 2, "backoff_seconds": 0.01}
     return ChatEndpoint("tiny", base_url=server.url, key_variable="TEST_KEY", **{**patient, **fields})
 
 
