@@ -49,10 +49,12 @@ $(VENV)/.ready-test: $(VENV)/.ready requirements-weights-test.txt
 	command -v chromium >/dev/null || $(CHROMIUM)
 	touch $@
 
-# vLLM pins its own torch and transformers; the file pins all the rest, so nothing is resolved.
+# vLLM pins its own torch and transformers; the file pins all the rest, so nothing is resolved. Qwen2.5-Omni's processor also
+# wants torchvision, whose wheel does not load beside a CPU torch: it lies apart, and only the tests use it (vision_ops).
 $(VLLM_VENV)/.ready: requirements-vllm.txt
 	test -x $(VLLM_VENV)/bin/python || $(PYTHON) -m venv $(VLLM_VENV)
 	$(VLLM_VENV)/bin/pip install -q --disable-pip-version-check --no-deps -r requirements-vllm.txt
+	$(VLLM_VENV)/bin/pip install -q --disable-pip-version-check --no-deps --target $(VLLM_VENV)/vision --upgrade torchvision==0.28.0
 	touch $@
 
 # Results in store/ and runs/ are yours to delete.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+_BLANKS = " \t\r\n\u2581"  # and the sign that stands for a space in some vocabularies
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # A full stop before a lower-case letter is an abbreviation more often than an end ("approx. two seconds").
 _SENTENCE_END = re.compile(
@@ -21,6 +24,22 @@ _CONTRACTIONS = frozenset({"he's", "it's", "she's"})  # NLTK's stop words list t
 def encodable(text: str) -> str:
     """`text` with U+FFFD for each lone surrogate, which a Python string may hold but no tokenizer takes."""
     return _SURROGATE.sub("\ufffd", text)
+
+
+def control_tokens(tokenizer: Any) -> list[str]:
+    """The texts by which a tokenizer's special and added tokens are written, shortest first.
+
+    Without those of white space alone, which some vocabularies add for runs of it: they control nothing.
+    """
+    written = {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
+    return sorted((one for one in written if one.strip(_BLANKS)), key=lambda one: (len(one), one))
+
+
+def without_control_tokens(text: str, tokens: Iterable[str]) -> str:
+    """`text` from outside, in which none of `tokens` is left: "<|im_end|>" becomes "< |im_end|>"."""
+    for token in tokens:
+        text = text.replace(token, f"{token[:1]} {token[1:]}")
+    return encodable(text)
 
 
 def is_absent(text: str | None) -> bool:

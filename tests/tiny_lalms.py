@@ -64,7 +64,7 @@ def qwen2_5_omni(folder: Path) -> Path:
             "depth": 1, "hidden_size": 64, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 128,
             "fullatt_block_indexes": [0],
         },
-        text_config={**TEXT, **_ids(tokenizer), "rope_scaling": rope},
+        text_config={**TEXT, **_ids(tokenizer), "rope_scaling": rope, "tie_word_embeddings": False},
         audio_token_index=ids["audio_token"], image_token_index=ids["image_token"],
         video_token_index=ids["video_token"], audio_token_id=ids["audio_token"],
         image_token_id=ids["image_token"], video_token_id=ids["video_token"],
@@ -94,6 +94,28 @@ def audio_flamingo3(folder: Path) -> Path:
         _features(t), tokenizer, chat_template=TEMPLATE.replace("AUDIO", "<sound>")
     )
     return _save(folder, t.AudioFlamingo3ForConditionalGeneration, config, processor, tokenizer)
+
+
+def published_omni(folder: Path) -> Path:
+    """The thinker of `qwen2_5_omni` as Qwen publishes it: a part of the whole model, with the processor for pictures."""
+    import json
+
+    import transformers as t
+    from safetensors.numpy import load_file, save_file
+
+    whole = {
+        "model_type": "qwen2_5_omni",
+        "architectures": ["Qwen2_5OmniModel"],
+        "enable_audio_output": False,
+    }
+    config, sounds = (folder / name for name in ("config.json", "preprocessor_config.json"))
+    config.write_text(json.dumps({**whole, "thinker_config": json.loads(config.read_text())}))
+    names = {"image_processor_type": "Qwen2VLImageProcessor", "processor_class": "Qwen2_5OmniProcessor"}
+    both = {**t.Qwen2VLImageProcessor().to_dict(), **json.loads(sounds.read_text()), **names}
+    sounds.write_text(json.dumps(both))
+    file = folder / "model.safetensors"
+    save_file({f"thinker.{name}": part for name, part in load_file(file).items()}, file, {"format": "pt"})
+    return folder
 
 
 BUILDERS = {"qwen2_audio": qwen2_audio, "qwen2_5_omni": qwen2_5_omni, "audio_flamingo3": audio_flamingo3}

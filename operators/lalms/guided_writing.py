@@ -15,7 +15,7 @@ from operators.backbones.causal_lm import LoadedCausalLM
 from operators.backbones.packed_pass import Branch, Row, branch_log_probs, check_packing
 from operators.batching import Memo, token_batches, token_budget
 from operators.lalms.decoding_rules import Guide, Limits, Noise, Passage, RepeatFree
-from operators.text import encodable
+from operators.text import control_tokens, without_control_tokens
 
 # A passage is one paragraph, and an opening bracket would begin a tag, which is the caller's to write.
 STOPS = ("\n", "[", "［", "【", "<", "＜", "〈")
@@ -42,13 +42,11 @@ class GuidedWriter:
         )
         self._ends = np.array([text.rstrip().endswith(SENTENCE_ENDS) for text in texts])
         self._end = int(lm.tokenizer.eos_token_id)
-        self._special = sorted({*lm.tokenizer.all_special_tokens, *lm.tokenizer.get_added_vocab()}, key=len)
+        self._control = control_tokens(lm.tokenizer)
 
     def plain(self, text: str) -> str:
         """`text` from outside, in which no special token of the LM is left: "<|im_end|>" becomes "< |im_end|>"."""
-        for token in self._special:
-            text = text.replace(token, f"{token[:1]} {token[1:]}")
-        return encodable(text)
+        return without_control_tokens(text, self._control)
 
     def conversation(self, request: str, reply: str) -> list[int]:
         """Tokens of a user's `request` and the beginning of the `reply`; plain text for an LM without a chat format."""

@@ -20,6 +20,7 @@ from operators.fingerprint import execution_field
 from operators.lalms.asking import Lalm, Request, Said, answer_rows
 from operators.lalms.decoding_rules import Noise
 from operators.lalms.hearing import Hearing
+from operators.text import control_tokens, without_control_tokens
 from operators.weights import Weights, WeightsError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class TransformersChat(Lalm):
     the whole of it.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2  # 2: runs of white space that a vocabulary adds are no special tokens
 
     weights: Weights
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
@@ -84,7 +85,7 @@ class Talker:
             tokenizer.pad_token = tokenizer.eos_token
         self.sampling_rate = int(getattr(self._processor.feature_extractor, "sampling_rate", 16_000))
         self._audio_token = _audio_token(self._processor, self._model)
-        self._special = sorted({*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}, key=len)
+        self._control = control_tokens(tokenizer)
         self._stops = _stop_tokens(self._model, tokenizer)
 
     def say(self, requests: list[Request]) -> list[Said]:
@@ -135,10 +136,7 @@ class Talker:
         return self._processor.apply_chat_template(turns, add_generation_prompt=True, tokenize=False, **given)
 
     def _plain(self, text: str) -> str:
-        """`text` from outside, in which no special token is left: "<|im_end|>" becomes "< |im_end|>"."""
-        for token in self._special:
-            text = text.replace(token, f"{token[:1]} {token[1:]}")
-        return text
+        return without_control_tokens(text, self._control)
 
     def _unfit(self, ids: torch.Tensor, mask: torch.Tensor, request: Request) -> Said | None:
         """Why a prepared row cannot be generated: clips that did not become spans, or a prompt beyond the context."""

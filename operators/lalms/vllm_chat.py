@@ -25,7 +25,9 @@ from operators.audio import Clip
 from operators.base import Batch
 from operators.fingerprint import execution_field
 from operators.lalms.asking import Lalm, Request, Said, answer_rows
+from operators.lalms.engine_life import Restarting, watched
 from operators.lalms.hearing import Hearing
+from operators.text import control_tokens, without_control_tokens
 from operators.weights import Weights, WeightsError
 
 
@@ -36,14 +38,15 @@ class VllmChat(Lalm):
     chat_template: a template in Jinja's language, None: the checkpoint's. remote_code: the checkpoint's own name, where it
     comes with code that must be trusted. How, not what: `context_length` (tokens of prompt and response; None: what the
     checkpoint allows), `tensor_parallel` (None: all GPUs that the cluster config gives this worker), `gpu_memory` (share of
-    each GPU), `rows_in_flight`, `engine` (further arguments of vLLM's engine, by its names).
+    each GPU), `rows_in_flight`, `restarts` of an engine that dies, `patience_seconds` (an engine that finishes no request for
+    so long counts as dead), `engine` (further arguments of vLLM's engine, by its names).
 
     Greedy decoding takes the likeliest token, as `transformers` does, but vLLM's kernels round differently and it batches as
     it sees fit: where two tokens are closer than that rounding, the two backends may part. Sampled responses have the row's
     seed and repeat on the same version of vLLM; they are other draws than those of `transformers`.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2  # 2: special tokens in questions and choices are plain text
 
     weights: Weights
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
@@ -54,6 +57,7 @@ class VllmChat(Lalm):
     gpu_memory: float = execution_field(0.9)
     rows_in_flight: int = execution_field(64)
     restarts: int = execution_field(8)
+    patience_seconds: float = execution_field(1800)
     engine: dict[str, Any] = Field(default_factory=dict, json_schema_extra={"identity": False})
 
     def __post_init__(self) -> None:
@@ -125,26 +129,30 @@ def generate(spec: VllmChat, engine: Any, requests: Sequence[Request]) -> list[S
         )
         for one in requests
     ]
-    outputs = engine.chat(
-        [conversation(spec, one) for one in requests],
-        sampling,
-        use_tqdm=False,
-        chat_template=spec.chat_template,
-        chat_template_content_format="openai",
-    )
     token, tokenizer = audio_token(engine), engine.get_tokenizer()
+    control = control_tokens(tokenizer)
+    with watched(engine, spec.patience_seconds):
+        outputs = engine.chat(
+            [conversation(spec, one, control) for one in requests],
+            sampling,
+            use_tqdm=False,
+            chat_template=spec.chat_template,
+            chat_template_content_format="openai",
+        )
     return [said(output, one, token, tokenizer) for output, one in zip(outputs, requests, strict=True)]
 
 
-def conversation(spec: VllmChat, request: Request) -> list[dict[str, Any]]:
-    """The turns as vLLM takes them: clips as lossless WAV between the texts."""
+def conversation(spec: VllmChat, request: Request, control: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The turns as vLLM takes them: clips as lossless WAV between the texts, in which no `control` token is left."""
     content = [
-        {"type": "text", "text": part} if isinstance(part, str) else _audio(request.clips[part])
+        {"type": "text", "text": without_control_tokens(part, control)}
+        if isinstance(part, str)
+        else _audio(request.clips[part])
         for part in request.parts
     ]
     turns = [{"role": "user", "content": content}]
     if spec.system_prompt is not None:
-        turns = [{"role": "system", "content": spec.system_prompt}, *turns]
+        turns = [{"role": "system", "content": without_control_tokens(spec.system_prompt, control)}, *turns]
     return turns
 
 
@@ -183,51 +191,3 @@ def said(output: Any, request: Request, token: int | None, tokenizer: Any) -> Sa
     usage = {"prompt_tokens": len(read), "completion_tokens": len(best.token_ids)}
     text = tokenizer.decode(list(best.token_ids), skip_special_tokens=True)
     return Said(text.strip(), best.finish_reason, usage)
-
-
-class Restarting:
-    """An engine that is started again when it dies; the requests that it held are asked again, in halves.
-
-    A request that kills every engine is found by halving and given up with a reason (`engine_died`); after `restarts`
-    deaths everything that is left gets that reason, because then it is not the requests.
-    """
-
-    def __init__(self, start_engine: Callable[[], Any], restarts: int) -> None:
-        self._start, self._left = start_engine, restarts
-        self.engine = start_engine()
-
-    def answers(self, requests: list[Request], ask: Callable[[list[Request]], list[Said]]) -> list[Said]:
-        """`ask(requests)`, whatever the engine does."""
-        if self.engine is None:
-            return [Said(reason="engine_died: it was started again too often")] * len(requests)
-        try:
-            return ask(requests)
-        except dead_engines():
-            pass
-        except refusals() as error:  # of one request; no ValueError, so the caller would not look for it
-            raise ValueError(str(error)) from error
-        self._restart()
-        if len(requests) == 1:
-            return [Said(reason="engine_died: the engine did not survive this row")]
-        half = len(requests) // 2
-        return self.answers(requests[:half], ask) + self.answers(requests[half:], ask)
-
-    def _restart(self) -> None:
-        self.engine, self._left = None, self._left - 1
-        if self._left >= 0:
-            self.engine = self._start()
-
-
-def dead_engines() -> tuple[type[Exception], ...]:
-    """What vLLM raises when its engine is gone."""
-    from vllm.v1.engine.exceptions import EngineDeadError
-
-    return (EngineDeadError,)
-
-
-def refusals() -> tuple[type[Exception], ...]:
-    """What vLLM raises when it will not, or could not, serve one request: too long a prompt, too many clips."""
-    from vllm.exceptions import VLLMValidationError
-    from vllm.v1.engine.exceptions import EngineGenerateError
-
-    return VLLMValidationError, EngineGenerateError

@@ -4,7 +4,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.text import at_most, encodable, is_absent, sentences, words
+from operators.text import (
+    at_most,
+    control_tokens,
+    encodable,
+    is_absent,
+    sentences,
+    without_control_tokens,
+    words,
+)
+
+
+class Tokenizer:
+    """The two places in which tokenizers keep what they added; Gemma's adds runs of white space, too."""
+
+    all_special_tokens = ("<|im_end|>", "<|AUDIO|>")
+
+    def get_added_vocab(self):
+        return {"<|AUDIO|>": 1, "<tool_call>": 2, "\n\n": 3, "\u2581\u2581": 4}
+
+
+def test_control_tokens_become_text_and_white_space_stays():
+    tokens = control_tokens(Tokenizer())
+    assert tokens == ["<|AUDIO|>", "<|im_end|>", "<tool_call>"]
+    assert (
+        without_control_tokens("a<|im_end|>\n\n<|AUDIO|>\ud83d", tokens) == "a< |im_end|>\n\n< |AUDIO|>\ufffd"
+    )
 
 
 @pytest.mark.parametrize("text", [None, "", " \n\t", "\x00\x07", "\u200b\u200e", "\ud83d"])

@@ -1,10 +1,14 @@
 """An engine that dies is started again and its requests are asked again; one that no engine survives is found."""
 
+import queue
+from types import SimpleNamespace
+
 import pytest
 
-from operators.lalms import vllm_chat
+from operators.lalms import engine_life
 from operators.lalms.asking import Request, Said
-from operators.lalms.vllm_chat import Restarting, VllmChat
+from operators.lalms.engine_life import Restarting, watched
+from operators.lalms.vllm_chat import VllmChat
 from operators.weights import Weights, WeightsError
 
 
@@ -35,8 +39,8 @@ class Engine:
 @pytest.fixture(autouse=True)
 def engines(monkeypatch):
     Engine.started = 0
-    monkeypatch.setattr(vllm_chat, "dead_engines", lambda: (Dead,))
-    monkeypatch.setattr(vllm_chat, "refusals", lambda: (Refused,))
+    monkeypatch.setattr(engine_life, "dead_engines", lambda: (Dead,))
+    monkeypatch.setattr(engine_life, "refusals", lambda: (Refused,))
 
 
 def asked(poison, n=8, restarts=8):
@@ -71,6 +75,36 @@ def test_a_fault_of_one_request_is_not_a_death():
     with pytest.raises(ValueError, match="too long"):
         running.answers([Request([], [], 0)], ask)
     assert Engine.started == 1
+
+
+class Client:
+    """As vLLM's client of an engine process: results come through a queue, and nobody tells it of a death."""
+
+    def __init__(self, dead, unfinished):
+        self.resources, self.outputs_queue = SimpleNamespace(engine_dead=dead), queue.Queue()
+        self.engine = SimpleNamespace(
+            llm_engine=SimpleNamespace(engine_core=self, get_num_unfinished_requests=lambda: unfinished)
+        )
+
+    def shutdown(self, timeout):
+        self.resources.engine_dead = True
+
+
+@pytest.mark.parametrize(("dead", "unfinished"), [(True, 1), (False, 1)], ids=["killed", "hung"])
+def test_who_waits_for_a_dead_or_hung_engine_is_told(monkeypatch, dead, unfinished):
+    monkeypatch.setattr(engine_life, "WATCH_SECONDS", 0.001)
+    client = Client(dead, unfinished)
+    with watched(client.engine, patience_seconds=0.01):
+        assert isinstance(client.outputs_queue.get(timeout=10), Dead)
+    assert client.resources.engine_dead
+
+
+def test_an_engine_that_has_nothing_to_do_is_not_hung(monkeypatch):
+    monkeypatch.setattr(engine_life, "WATCH_SECONDS", 0.001)
+    client = Client(dead=False, unfinished=0)
+    with watched(client.engine, patience_seconds=0.0), pytest.raises(queue.Empty):
+        client.outputs_queue.get(timeout=0.05)
+    assert not client.resources.engine_dead
 
 
 def test_without_vllm_the_check_says_where_it_lives(monkeypatch):
