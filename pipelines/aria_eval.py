@@ -31,6 +31,7 @@ from pipelines import plan
 from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
 from pipelines.judging import compare_judges, judge_stage, rate
+from pipelines.naming import model_name
 from pipelines.phases import Journal, extract, score
 from pipelines.preflight import check_counts, check_ready, needs_of
 from pipelines.record import free_folder, write_predictions, write_record, write_tables
@@ -43,7 +44,7 @@ METRIC_STAGES = ("m1", "m2", "m3", "m4", "m5", "m6")
 def main(config: DictConfig) -> None:
     """What Hydra calls: only it knows the names of the chosen options."""
     chosen = HydraConfig.get().runtime.choices
-    evaluate(with_own_folder(config), chosen["model"], f"{chosen['benchmark']}-{chosen['model']}")
+    evaluate(with_own_folder(config), model_name(config), f"{chosen['benchmark']}-{chosen['model']}")
 
 
 def evaluate(config: DictConfig, name: str, title: str) -> None:

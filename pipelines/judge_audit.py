@@ -36,6 +36,7 @@ from pipelines.audit_record import write_audit
 from pipelines.audit_settings import AuditPlan, JudgeAudit, read_plan
 from pipelines.config import entry, plain
 from pipelines.execution import resources, session
+from pipelines.naming import model_name
 from pipelines.phases import Journal, probe_audio
 from pipelines.preflight import check_ready
 from pipelines.record import free_folder
@@ -45,7 +46,7 @@ from pipelines.sweeps import with_own_folder
 def main(config: DictConfig) -> None:
     """What Hydra calls: only it knows the names of the chosen options."""
     chosen = HydraConfig.get().runtime.choices
-    audit(with_own_folder(config), chosen["model"], f"{chosen['benchmark']}-{chosen['model']}")
+    audit(with_own_folder(config), model_name(config), f"{chosen['benchmark']}-{chosen['model']}")
 
 
 def audit(config: DictConfig, name: str, title: str) -> None:

@@ -35,6 +35,7 @@ from pipelines.execution import session
 from pipelines.mugen_phases import fan_out, generate_trials, read_options, refuse_unheard, usable
 from pipelines.mugen_record import counts_of_audio, show_sweep, write_run
 from pipelines.mugen_settings import MugenEval
+from pipelines.naming import model_name
 from pipelines.phases import Journal, probe_audio
 from pipelines.preflight import check_ready
 from pipelines.record import free_folder
@@ -51,10 +52,10 @@ def main(config: DictConfig) -> None:
         named = f"{chosen['benchmark']}-{chosen['model']}"
         # A free folder is made at once, and a dry run leaves nothing behind.
         folder = Path(config.out or "runs") if config.out or config.dry_run else free_folder(named)
-        evaluate(config, folder, chosen["model"])
+        evaluate(config, folder, model_name(config))
         return
     together = Path(config.out or hydra.sweep.dir)
-    evaluate(config, together / str(hydra.job.num), chosen["model"])
+    evaluate(config, together / str(hydra.job.num), model_name(config))
     show_sweep(together)
 
 

@@ -31,6 +31,7 @@ from operators.weights import require
 from pipelines import plan
 from pipelines.config import ConfigError, build, entry, plain
 from pipelines.execution import resources, session
+from pipelines.naming import model_name
 from pipelines.perturb_settings import Perturb, asked_conditions, tells_a_mode
 from pipelines.phases import Journal, extract, generate, probe_audio
 from pipelines.preflight import check_counts, check_ready, needs_of
@@ -42,7 +43,7 @@ from pipelines.sweeps import with_own_folder
 def main(config: DictConfig) -> None:
     """What Hydra calls: only it knows the names of the chosen options."""
     chosen = HydraConfig.get().runtime.choices
-    evaluate(with_own_folder(config), chosen["model"], f"perturb-{chosen['benchmark']}-{chosen['model']}")
+    evaluate(with_own_folder(config), model_name(config), f"perturb-{chosen['benchmark']}-{chosen['model']}")
 
 
 def evaluate(config: DictConfig, name: str, title: str) -> None:
