@@ -13,6 +13,7 @@ then over items, so that deviations and intervals speak of items, however often 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,7 @@ _COUNTS = ("n_rows", "n_valid", "n_failed", "n_answered", "n_no_answer", "n_corr
 _COUNTS_PAPER = ("n_answered_paper", "n_no_answer_paper", "n_correct_paper")
 _SHARES = ("accuracy", "accuracy_answered", "no_answer_rate")
 _RATES = tuple(f"{name}{end}" for name in _SHARES for end in ("", "_low", "_high"))
+_AVERAGED = (*MEASURES, *(name + suffix for suffix in ("", "_paper") for name in _SHARES))
 # Where an error of a row stands. Unreadable audio alone does not rule out a (recorded) response: it is listed
 # among the reasons and does not make the row count as failed.
 _ERRORS = {"item": "item_error", "audio": "audio_error", "response": "response_error", "row": "row_error"}
@@ -97,22 +99,65 @@ def summarise(table: pa.Table) -> pa.Table:
     - For every metric and ARIA: `_mean` and `_sd` over items of the mean over an item's scored trials;
       `_n_scored` and `_n_failed` rows (together n_rows).
     """
+    return summary_of([moments(table)])
+
+
+def moments(table: pa.Table) -> pa.Table:
+    """What `summary_of` needs of some rows: per model, benchmark and group the counts, and number, mean and variance over items.
+
+    `table` as for `finish_rows`; it holds all rows about its items.
+    """
     rows = _counted(finish_rows(table))
-    parts = [_summary_of(rows, "overall", pa.scalar("all", pa.string()))]
-    parts.append(_summary_of(rows, "category", pc.fill_null(rows["category"], UNCATEGORISED)))
+    parts = [_moments_of(rows, "overall", pa.scalar("all", pa.string()))]
+    parts.append(_moments_of(rows, "category", pc.fill_null(rows["category"], UNCATEGORISED)))
     parts += [
-        _summary_of(rows.filter(pc.is_valid(named)), kind, named.drop_null()) for kind, named in _groups(rows)
+        _moments_of(rows.filter(pc.is_valid(named)), kind, named.drop_null()) for kind, named in _groups(rows)
     ]
-    numbered = [part.append_column("part", pa.repeat(number, len(part))) for number, part in enumerate(parts)]
+    return pa.concat_tables(parts)
+
+
+def summary_of(portions: Sequence[pa.Table]) -> pa.Table:
+    """The summary of all rows whose `moments` these are."""
+    joined = together(portions)
+    numbers = {kind: number for number, kind in enumerate(pc.unique(joined["group_kind"]).to_pylist())}
+    part = pa.array([numbers[kind] for kind in joined["group_kind"].to_pylist()], pa.int64())
     order = [(name, "ascending") for name in ("model", "benchmark", "part", "group")]
-    return pa.concat_tables(numbered).sort_by(order).drop_columns("part")
+    return _finished(joined).append_column("part", part).sort_by(order).drop_columns("part")
+
+
+def together(portions: Sequence[pa.Table]) -> pa.Table:
+    """Portions of `moments` as one: counts add up, and so do moments (operators.moments says how)."""
+    table = pa.concat_tables(portions)
+    if len(portions) == 1:
+        return table
+    frame, keys = table.to_pandas(), ["model", "benchmark", "group_kind", "group"]
+    groups = frame.groupby(keys, sort=False)
+    for name in _AVERAGED:
+        n, mean = frame[f"{name}_count"], frame[f"{name}_mean"].fillna(0.0)
+        total = groups[f"{name}_count"].transform("sum").clip(lower=1)
+        overall = (n * mean).groupby([frame[key] for key in keys], sort=False).transform("sum") / total
+        # Sums of squared distances from the common mean.
+        frame[f"{name}_variance"] = n * (frame[f"{name}_variance"].fillna(0.0) + (mean - overall) ** 2)
+        frame[f"{name}_mean"] = n * mean
+    sums = frame.groupby(keys, sort=False).sum().reset_index()
+    for name in _AVERAGED:
+        n = sums[f"{name}_count"].where(sums[f"{name}_count"] > 0)
+        sums[f"{name}_mean"], sums[f"{name}_variance"] = (
+            sums[f"{name}_mean"] / n,
+            sums[f"{name}_variance"] / n,
+        )
+    return pa.Table.from_pandas(sums, schema=table.schema, preserve_index=False)
 
 
 def _groups(rows: pa.Table) -> list[tuple[str, pa.Array]]:
     """(kind, the group of every row, null where it has none), the kinds in order of appearance."""
-    named = [json.loads(text) if text else {} for text in rows["groups"].to_pylist()]
+    coded = rows["groups"].combine_chunks().dictionary_encode()
+    named = [json.loads(text) if text else {} for text in coded.dictionary.to_pylist()]
     kinds = dict.fromkeys(kind for groups in named for kind in groups)
-    return [(kind, pa.array([groups.get(kind) for groups in named], pa.string())) for kind in kinds]
+    return [
+        (kind, pa.array([groups.get(kind) for groups in named], pa.string()).take(coded.indices))
+        for kind in kinds
+    ]
 
 
 def failure_reasons(table: pa.Table) -> pa.Table:
@@ -132,6 +177,22 @@ def failure_reasons(table: pa.Table) -> pa.Table:
         unexplained = pc.and_(pc.is_null(table[f"{metric}_reason"]), pc.invert(usable))
         found.append((metric, pc.and_not(missing, unexplained), table[f"{metric}_reason"]))
     return pa.concat_tables([_by_reason(table, *one) for one in found]).sort_by([("model", "ascending")])
+
+
+def reasons_together(portions: Sequence[pa.Table]) -> pa.Table:
+    """`failure_reasons` of several portions of rows as one."""
+    table = pa.concat_tables([FAILURES.empty_table(), *portions])
+    got = table.group_by(["model", "stage", "reason"], use_threads=False).aggregate(
+        [("n", "sum"), ("example_item_id", "min")]
+    )
+    stages = pa.array([*_ERRORS, "answer", *METRICS])
+    ranked = got.append_column("place", pc.index_in(got["stage"], stages))
+    order = [("model", "ascending"), ("place", "ascending"), ("n_sum", "descending"), ("reason", "ascending")]
+    ranked = ranked.sort_by(order)
+    return pa.table(
+        [ranked[name] for name in ("model", "stage", "reason", "n_sum", "example_item_id_min")],
+        schema=FAILURES,
+    )
 
 
 def _by_reason(table: pa.Table, stage: str, missing: pa.ChunkedArray, reason: pa.ChunkedArray) -> pa.Table:
@@ -174,31 +235,41 @@ def _counted(rows: pa.Table) -> pa.Table:
     return pa.table({**kept, **{name: pc.cast(flag, pa.int64()) for name, flag in flags.items()}})
 
 
-def _summary_of(rows: pa.Table, kind: str, group: pa.Scalar | pa.ChunkedArray) -> pa.Table:
+def _moments_of(rows: pa.Table, kind: str, group: pa.Scalar | pa.ChunkedArray) -> pa.Table:
     rows = rows.append_column("group", pa.repeat(group, len(rows)) if isinstance(group, pa.Scalar) else group)
     keys = ["model", "benchmark", "group"]
     items = _items(rows, [*keys, "item_id"])
-    sample, shares = (
-        pc.VarianceOptions(ddof=1),
-        [name + suffix for suffix in ("", "_paper") for name in _SHARES],
-    )
-    wanted = [([], "count_all")] + [(name, "sum") for name in (*_COUNTS, *_COUNTS_PAPER)]
-    wanted += [(name, "mean") for name in (*MEASURES, *shares)] + [(name, "count") for name in shares]
-    wanted += [(f"{name}_n_scored", "sum") for name in MEASURES]
-    wanted += [(name, "stddev", sample) for name in MEASURES]
+    counts = [*_COUNTS, *_COUNTS_PAPER, *(f"{name}_n_scored" for name in MEASURES)]
+    wanted = [([], "count_all"), *((name, "sum") for name in counts)]
+    wanted += [(name, how) for name in _AVERAGED for how in ("count", "mean", "variance")]
     # One thread, so that sums are added in row order and two runs agree to the last bit.
     got = items.group_by(keys, use_threads=False).aggregate(wanted)
     columns = {name: got[name] for name in keys} | {"n_items": got["count_all"]}
     columns["group_kind"] = pa.repeat(pa.scalar(kind, pa.string()), len(got))
-    columns |= {name: got[f"{name}_sum"] for name in (*_COUNTS, *_COUNTS_PAPER)}
-    columns |= {name: got[f"{name}_mean"] for name in shares}
+    columns |= {name: got[f"{name}_sum"] for name in counts}
+    columns |= {f"{n}_{how}": got[f"{n}_{how}"] for n in _AVERAGED for how in ("count", "mean", "variance")}
+    return pa.table(columns)
+
+
+def _finished(got: pa.Table) -> pa.Table:
+    """SUMMARY rows of moments, in their order."""
+    columns = {name: got[name] for name in ("model", "benchmark", "group", "group_kind", "n_items")}
+    columns |= {name: got[name] for name in (*_COUNTS, *_COUNTS_PAPER)}
+    columns |= {name: got[f"{name}_mean"] for name in _AVERAGED if name not in MEASURES}
     for suffix in ("", "_paper"):
         columns |= _bounds(got, suffix)
     for name in MEASURES:
-        columns[f"{name}_mean"], columns[f"{name}_sd"] = got[f"{name}_mean"], got[f"{name}_stddev"]
-        columns[f"{name}_n_scored"] = got[f"{name}_n_scored_sum"]
-        columns[f"{name}_n_failed"] = pc.subtract(columns["n_rows"], columns[f"{name}_n_scored"])
+        columns[f"{name}_mean"] = got[f"{name}_mean"]
+        columns[f"{name}_sd"] = _sample_sd(got[f"{name}_variance"], got[f"{name}_count"])
+        columns[f"{name}_n_scored"] = got[f"{name}_n_scored"]
+        columns[f"{name}_n_failed"] = pc.subtract(got["n_rows"], got[f"{name}_n_scored"])
     return pa.table([columns[name] for name in SUMMARY.names], schema=SUMMARY)
+
+
+def _sample_sd(variance: pa.ChunkedArray, count: pa.ChunkedArray) -> pa.Array:
+    """From the variance that divides by n; null for fewer than two values."""
+    n, spread = count.to_numpy(), variance.to_numpy()
+    return pa.array(np.sqrt(spread * n / np.maximum(n - 1, 1)), mask=n < 2)
 
 
 def _items(rows: pa.Table, keys: list[str]) -> pa.Table:
@@ -223,7 +294,7 @@ def _bounds(got: pa.Table, suffix: str) -> dict[str, pa.Array]:
     found = {}
     for name in _SHARES:
         share, n_items = (got[f"{name}{suffix}_{part}"].to_pylist() for part in ("mean", "count"))
-        bounds = [wilson_interval_of_mean(mean, n) for mean, n in zip(share, n_items, strict=True)]
+        bounds = [wilson_interval_of_mean(min(1.0, mean) if n else 0.0, n) for mean, n in zip(share, n_items, strict=True)]
         low, high = np.array(bounds).reshape(-1, 2).T
         found[f"{name}_low{suffix}"] = pa.array(low, from_pandas=True)
         found[f"{name}_high{suffix}"] = pa.array(high, from_pandas=True)

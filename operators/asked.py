@@ -19,7 +19,7 @@ from operators.base import Spec
 from operators.fingerprint import digest
 from operators.frames import with_columns
 from operators.schema import ASKED, STORED_RESPONSE
-from operators.store import Store
+from operators.store import Shelf, Store
 from operators.usage import number
 
 PLACE = ("model", "benchmark", "item_id", "trial")
@@ -53,7 +53,7 @@ def keep_asked(store: Store, model: Spec, rows: pa.Table, response_keys: Sequenc
     )
     contents, shelf = digests(table), store.asked(model)
     now = datetime.now(UTC)
-    known = latest(shelf.read())["content"]
+    known = latest(shelf.read([*PLACE, "asked_at", "content"]))["content"]
     new = np.flatnonzero(~np.isin(np.array(contents, dtype=object).astype(str), known.to_numpy().astype(str)))
     fresh = {
         "key": pa.array([digest([content, now.isoformat()], 32) for content in contents], pa.string()),
@@ -95,25 +95,27 @@ def stored_rows(
 
     `name_of` gives the name in results for each name that the model went by. A row without a response has the reason.
     """
-    asked, said = latest(store.shelf(f"asked/{fingerprint}").read()), store.shelf(f"responses/{fingerprint}")
+    asked = latest(store.shelf(f"asked/{fingerprint}").read())
     for start in range(0, asked.num_rows, at_once):
-        rows = asked.slice(start, at_once)
-        found = said.find(rows["response_key"].to_pylist())
-        places = pc.index_in(rows["response_key"], found["key"].combine_chunks())
-        answers = found.select(["response", "finish_reason", "usage"]).take(places)
-        why = pc.coalesce(
-            rows["response_error"], rows["item_error"], rows["audio_error"], pa.scalar(UNANSWERED)
-        )
-        error = pc.if_else(pc.is_valid(answers["response"]), pa.scalar(None, pa.string()), why)
-        model = pa.array([name_of[name] for name in rows["model"].to_pylist()], pa.string())
-        used = [number(text, "audio_seconds_used") for text in answers["usage"].to_pylist()]
-        whose = {
-            "audio_seconds_used": pa.array(used, pa.float64()),
-            "model": model,
-            "response_error": error,
-            "fingerprint": pa.array([fingerprint] * len(rows)),
-        }
-        yield with_columns(rows, {**{name: answers[name] for name in answers.column_names}, **whose})
+        yield with_answers(store, fingerprint, name_of, asked.slice(start, at_once))
+
+
+def with_answers(store: Store, fingerprint: str, name_of: Mapping[str, str], rows: pa.Table) -> pa.Table:
+    """ASKED rows of one model with what it said; the other columns and names as in `stored_rows`."""
+    found = store.shelf(f"responses/{fingerprint}").find(rows["response_key"].to_pylist())
+    places = pc.index_in(rows["response_key"], found["key"].combine_chunks())
+    answers = found.select(["response", "finish_reason", "usage"]).take(places)
+    why = pc.coalesce(rows["response_error"], rows["item_error"], rows["audio_error"], pa.scalar(UNANSWERED))
+    error = pc.if_else(pc.is_valid(answers["response"]), pa.scalar(None, pa.string()), why)
+    model = pa.array([name_of[name] for name in rows["model"].to_pylist()], pa.string())
+    used = [number(text, "audio_seconds_used") for text in answers["usage"].to_pylist()]
+    whose = {
+        "audio_seconds_used": pa.array(used, pa.float64()),
+        "model": model,
+        "response_error": error,
+        "fingerprint": pa.array([fingerprint] * len(rows)),
+    }
+    return with_columns(rows, {**{name: answers[name] for name in answers.column_names}, **whose})
 
 
 def names_in_results(store: Store) -> dict[str, dict[str, str]]:
@@ -124,8 +126,7 @@ def names_in_results(store: Store) -> dict[str, dict[str, str]]:
     """
     owners: dict[str, list[tuple[Any, str]]] = {}
     for shelf in store.shelves("asked"):
-        times = shelf.read(["model", "asked_at"]).group_by("model").aggregate([("asked_at", "max")])
-        for name, asked_at in zip(times["model"].to_pylist(), times["asked_at_max"].to_pylist(), strict=True):
+        for name, asked_at in shelf.undisturbed(lambda shelf=shelf: _last_asked(shelf)).items():
             owners.setdefault(name, []).append((asked_at, shelf.name.rsplit("/", 1)[-1]))
     named: dict[str, dict[str, str]] = {}
     for name, models in owners.items():
@@ -136,13 +137,25 @@ def names_in_results(store: Store) -> dict[str, dict[str, str]]:
     return named
 
 
+def _last_asked(shelf: Shelf) -> dict[str, Any]:
+    """{name a model went by: when it was last asked under it}."""
+    latest_of: dict[str, Any] = {}
+    for table in shelf.stream(["model", "asked_at"]):
+        times = table.group_by("model").aggregate([("asked_at", "max")])
+        for name, asked_at in zip(times["model"].to_pylist(), times["asked_at_max"].to_pylist(), strict=True):
+            latest_of[name] = max(asked_at, latest_of.get(name, asked_at))
+    return latest_of
+
+
 def answered(rows: pa.Table) -> pa.Table:
     """Without the questions that a run did not come to: they say nothing about the model yet."""
     return rows.filter(pc.fill_null(pc.not_equal(rows["response_error"], UNANSWERED), True))
 
 
 def latest(asked: pa.Table) -> pa.Table:
-    """The valid row about every item and trial of every model: the one asked last."""
+    """The valid row about every item and trial of every model: the one asked last. A model's name stands for it where
+    there is no column `fingerprint`."""
     ordered = asked.sort_by("asked_at")
-    places = ordered.select(PLACE).to_pandas().duplicated(keep="last").to_numpy()
+    whose = [name for name in ("fingerprint", *PLACE) if name in asked.column_names]
+    places = ordered.select(whose).to_pandas().duplicated(keep="last").to_numpy()
     return ordered.take(np.flatnonzero(~places))

@@ -13,17 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-import pandas as pd
-
-from operators.aggregate import MEASURES
 from operators.fingerprint import differing
+from operators.moments import Moments
+from operators.moved import COMPARED, Comparison, Moved
 from operators.nights import Night
 from operators.schema import METRICS
-from operators.statistics import t_interval, wilson_interval_of_mean
+from operators.statistics import t_interval_of_moments, wilson_interval_of_mean
 
-PLACE = ["model", "benchmark", "item_id", "trial"]
-COMPARED = (*MEASURES, "accuracy")
 _TEXT = 60
 
 
@@ -91,100 +87,61 @@ def unrecorded_scorers(last: Night, now: Night) -> list[str]:
     ]
 
 
-def drift(last: Night, now: Night) -> Drift:
-    """Compare two nights measure by measure."""
-    then, today = _frame(last), _frame(now)
-    joined = then.merge(today, on=PLACE, how="outer", suffixes=("_last", "_now"), indicator="side")
-    systems = [
-        {tuple(pair) for pair in f[["model", "benchmark"]].drop_duplicates().values} for f in (then, today)
+def drift(last: Night, now: Night, compared: Comparison | None = None) -> Drift:
+    """What changed between two nights, measure by measure. `compared` holds their rows, where the nights themselves do not."""
+    rows = compared or Comparison().add(last.rows, now.rows)
+    both = sorted(rows.before & rows.after)
+    changes = [
+        change(last, now, pair, measure, found)
+        for pair in both
+        for measure, found in zip(COMPARED, rows.moved[pair], strict=True)
+        if found.anything
     ]
-    changes, compared = [], 0
-    for pair, rows in joined.groupby(["model", "benchmark"], sort=True):
-        if pair in systems[0] and pair in systems[1]:
-            compared += len(COMPARED)
-            changes += [change for change in _changes(last, now, pair, rows) if change]
-    new, gone = ([f"{model} on {name}" for model, name in sorted(a - b)] for a, b in (systems[::-1], systems))
-    return Drift(last.name, now.name, tuple(changes), compared, tuple(new), tuple(gone))
+    new, gone = (
+        tuple(f"{model} on {name}" for model, name in sorted(systems))
+        for systems in (rows.after - rows.before, rows.before - rows.after)
+    )
+    return Drift(last.name, now.name, tuple(changes), len(both) * len(COMPARED), new, gone)
 
 
-def _frame(night: Night) -> pd.DataFrame:
-    frame = night.rows.to_pandas()
-    frame["accuracy"] = frame["correct"].astype("float64")
-    frame["accuracy_reason"] = frame["row_error"].fillna(frame["answer_reason"])
-    frame["aria_reason"] = "a metric is missing"
-    for name in ("fingerprint", "content"):
-        frame[name] = frame.get(name)
-    kept = [*COMPARED, *(f"{name}_reason" for name in COMPARED), "fingerprint", "content"]
-    return frame[[*PLACE, *kept]]
-
-
-def _changes(last: Night, now: Night, pair: tuple[str, str], rows: pd.DataFrame) -> Iterator[Change | None]:
-    for measure in COMPARED:
-        then, today = (rows[f"{measure}_{side}"].to_numpy(float, na_value=np.nan) for side in ("last", "now"))
-        both = (rows["side"] == "both").to_numpy()
-        counts = {
-            "new": int(((rows["side"] == "right_only").to_numpy() & ~np.isnan(today)).sum()),
-            "gone": int(((rows["side"] == "left_only").to_numpy() & ~np.isnan(then)).sum()),
-            "lost": int((both & ~np.isnan(then) & np.isnan(today)).sum()),
-            "gained": int((both & np.isnan(then) & ~np.isnan(today)).sum()),
-        }
-        differ = both & ~np.isnan(then) & ~np.isnan(today) & (then != today)
-        if not differ.any() and not any(counts.values()):
-            yield None
-            continue
-        causes = tuple(_causes(last, now, pair[0], measure, rows, counts, differ))
-        yield _change(pair, measure, rows["item_id"].to_numpy(), then, today, counts, differ, causes)
-
-
-def _change(pair, measure, items, then, today, counts, differ, causes) -> Change:
-    old, new = _item_means(then, items), _item_means(today, items)
-    shared = ~np.isnan(then) & ~np.isnan(today)
-    rescored = _item_means(np.where(shared, today - then, np.nan), items)
+def change(last: Night, now: Night, pair: tuple[str, str], measure: str, found: Moved) -> Change:
+    """One measure of one model on one benchmark, from what happened to its rows."""
+    old, new, rescored = found.old, found.new, found.rescored
     low, high = _interval(measure, old)
-    last, now = (float(m.mean()) if len(m) else None for m in (old, new))
-    outside = last is not None and now is not None and now != last and not low <= now <= high
+    then, today = (m.mean if m.n else None for m in (old, new))
+    outside = then is not None and today is not None and today != then and not low <= today <= high
     return Change(
-        *pair, measure, last, now, *(None if math.isnan(bound) else bound for bound in (low, high)), outside,
-        int((~np.isnan(then)).sum()), int((~np.isnan(today)).sum()), counts["lost"], int(differ.sum()),
-        float(rescored.mean()) if len(rescored) else None, causes,
+        *pair, measure, then, today, *(None if math.isnan(bound) else bound for bound in (low, high)), outside,
+        found.n_last, found.n_now, found.lost, found.differ, rescored.mean if rescored.n else None,
+        tuple(_causes(last, now, pair[0], measure, found)),
     )  # fmt: skip
 
 
-def _item_means(values: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """Mean over the trials of each item that has any; several trials of an item are not several items."""
-    return pd.Series(values).groupby(items).mean().dropna().to_numpy()
+def _interval(measure: str, means: Moments) -> tuple[float, float]:
+    if measure == "accuracy" and means.n:
+        return wilson_interval_of_mean(min(1.0, max(0.0, means.mean)), means.n)
+    return t_interval_of_moments(means)
 
 
-def _interval(measure: str, means: np.ndarray) -> tuple[float, float]:
-    if measure == "accuracy" and len(means):
-        return wilson_interval_of_mean(float(means.mean()), len(means))
-    return t_interval(means)
-
-
-def _causes(
-    last: Night, now: Night, model: str, measure: str, rows: pd.DataFrame, counts: dict, differ: np.ndarray
-) -> Iterator[Cause]:
+def _causes(last: Night, now: Night, model: str, measure: str, found: Moved) -> Iterator[Cause]:
     """Everything that can have moved a measure; a changed value that nothing explains is said to be so."""
-    if counts["new"]:
-        yield Cause("new_rows", f"{_rows(counts['new'])} new")
-    if counts["gone"]:
-        yield Cause("gone_rows", f"{_rows(counts['gone'])} no longer there")
+    if found.added:
+        yield Cause("new_rows", f"{_rows(found.added)} new")
+    if found.gone:
+        yield Cause("gone_rows", f"{_rows(found.gone)} no longer there")
     explained = list(_changed_specs(last, now, model, measure))
     yield from explained
-    touched = differ & (rows["content_last"] != rows["content_now"]).to_numpy()
-    if touched.any() and now.model(model).get("fingerprint") == last.model(model).get("fingerprint"):
-        yield Cause("changed_items", f"{_rows(int(touched.sum()))} about items that the benchmark changed")
-    if differ.any() and not explained and not touched.any():
+    touched = now.model(model).get("fingerprint") == last.model(model).get("fingerprint") and found.touched
+    if touched:
+        yield Cause("changed_items", f"{_rows(found.touched)} about items that the benchmark changed")
+    if found.differ and not explained and not found.touched:
         why = "the same scorer gave other values: it is not deterministic, or the store was changed"
-        yield Cause("unexplained", f"{_rows(int(differ.sum()))} differ and {why}")
-    if counts["lost"]:
-        side = rows[
-            rows[f"{measure}_last"].notna() & rows[f"{measure}_now"].isna() & (rows["side"] == "both")
-        ]
-        reasons = side[f"{measure}_reason_now"].fillna("no reason").str.split(":").str[0].value_counts()
-        yield Cause("lost_rows", f"{_rows(counts['lost'])} no longer scored ({', '.join(reasons.index[:3])})")
-    if counts["gained"]:
-        yield Cause("gained_rows", f"{_rows(counts['gained'])} that could not be scored before")
+        yield Cause("unexplained", f"{_rows(found.differ)} differ and {why}")
+    if found.lost:
+        reasons = ", ".join(name for name, _ in found.reasons.most_common(3))
+        yield Cause("lost_rows", f"{_rows(found.lost)} no longer scored ({reasons})")
+    if found.gained:
+        yield Cause("gained_rows", f"{_rows(found.gained)} that could not be scored before")
 
 
 def _changed_specs(last: Night, now: Night, model: str, measure: str) -> Iterator[Cause]:

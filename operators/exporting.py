@@ -39,7 +39,7 @@ def _by_part(shelf: Shelf) -> Iterator[pa.Table]:
     seen = np.empty(0, dtype="S32")
     for path, data in shelf.blobs(shelf.parts()):
         table = shelf.load(path, data)
-        index = KeyIndex(table["key"].to_pylist())
+        index = KeyIndex(table["key"])
         fresh = first_of_each(index.rows) & ~np.isin(index.keys, seen)[index.rows]
         seen = np.union1d(seen, index.keys)
         yield table.take(np.flatnonzero(fresh))

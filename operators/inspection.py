@@ -126,7 +126,7 @@ def _part(shelf: Shelf, path: str, tables: list[pa.Table]) -> Iterator[Finding]:
 
 
 def _repeats(shelf: Shelf, rows: pa.Table) -> Iterator[Finding]:
-    index = KeyIndex(rows["key"].to_pylist())
+    index = KeyIndex(rows["key"])
     repeats = rows.num_rows - len(index)
     if not repeats:
         return

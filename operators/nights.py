@@ -7,8 +7,8 @@ did not finish and is not compared with.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from operators import parts
 from operators.aggregate import MEASURES
+from operators.asked import PLACE
+from operators.frames import with_columns
 from operators.schema import METRICS, result_schema
 from operators.store import Store, StoreError
 
@@ -33,11 +36,13 @@ NIGHT_ROW = pa.schema(
         pa.field("content", pa.string()),
     ]
 )
+_OTHER = "Compare with another night: against=<name>"
 
 
 @dataclass(frozen=True)
 class Night:
-    """name: its time. rows: NIGHT_ROW. record: its run.json (`fingerprints`, `specs`, `models`)."""
+    """name: its time. rows: NIGHT_ROW; of a night in a store nothing, for they may be more than memory holds (`stream`).
+    record: its run.json (`fingerprints`, `specs`, `models`)."""
 
     name: str
     rows: pa.Table
@@ -73,13 +78,32 @@ def load(store: Store, series: str, name: str) -> Night:
     if record is None:
         have = ", ".join(finished(store, series)) or "none"
         raise StoreError(f"no night {name!r} in series {series!r}; there is {have}")
+    with _rows_file(store, place) as file:
+        if missing := {*PLACE, *METRICS} - set(file.schema_arrow.names):
+            raise StoreError(f"{place}/rows.parquet lacks {sorted(missing)}: {_OTHER}")
+    return Night(name, NIGHT_ROW.empty_table(), record)
+
+
+def stream(store: Store, series: str, name: str) -> Iterator[pa.Table]:
+    """The rows of a night (NIGHT_ROW), some thousands at a time; what an older version did not keep is null."""
+    with _rows_file(store, f"nightly/{series}/{name}") as file:
+        for batch in file.iter_batches(parts.ROWS_PER_GROUP):
+            table = pa.Table.from_batches([batch])
+            absent = {
+                f.name: pa.nulls(len(table), f.type) for f in NIGHT_ROW if f.name not in table.column_names
+            }
+            yield with_columns(table, absent).select(NIGHT_ROW.names).cast(NIGHT_ROW)
+
+
+@contextmanager
+def _rows_file(store: Store, place: str) -> Iterator[pq.ParquetFile]:
+    """The rows of the night at `place`, read piece by piece, wherever they lie. Raises StoreError where that fails."""
+    name = f"{place}/rows.parquet"
     try:
-        rows = pq.read_table(io.BytesIO(store.read(f"{place}/rows.parquet")))
+        with store.reaching(name), store.filesystem.open(store.place(name), "rb") as source:
+            yield pq.ParquetFile(source, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
-        raise StoreError(
-            f"{place}/rows.parquet cannot be read: {error}. Compare with another night: against=<name>"
-        ) from error
-    return Night(name, rows, record)
+        raise StoreError(f"{name} cannot be read: {error}. {_OTHER}") from error
 
 
 def last(store: Store, series: str) -> Night | None:
@@ -92,5 +116,5 @@ def save(store: Store, series: str, name: str, folder: Path, names: tuple[str, .
     """Copy the files `names` of a run's folder into the store, in that order; where they lie there."""
     place = f"nightly/{series}/{name}"
     for file in names:
-        store.write(f"{place}/{file}", (folder / file).read_bytes())
+        store.write_file(f"{place}/{file}", folder / file)
     return place

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from operators.remote import failures
 if TYPE_CHECKING:
     from operators.store import Store
 
+T = TypeVar("T")
 DAMAGED = "damaged-"
 TRIES = 20  # how often a reader lists anew that a merge overtakes
 AT_ONCE = 32  # parts fetched together from an object store
@@ -58,12 +60,23 @@ class Shelf:
         wanted = KeyIndex(keys)
         if not len(wanted):
             return self.schema.empty_table()
-        return self._undisturbed(lambda: self._find(wanted))
+        return self.undisturbed(lambda: self._find(wanted))
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows, one per key (the oldest wins), oldest first; `columns` of them, and the key."""
         wanted = list(dict.fromkeys(["key", *(columns or self.schema.names)]))
-        return self._undisturbed(lambda: distinct(self._all(wanted)))
+        return self.undisturbed(lambda: distinct(self._all(wanted)))
+
+    def stream(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """All rows, a row group at a time, oldest part first; a key may come again, as it does in two parts.
+
+        Raises FileNotFoundError where a merge removes a part meanwhile: begin again (`undisturbed`).
+        """
+        for path, data in self.blobs(self.parts()):
+            with self._setting_aside(path):
+                file = parts.opened(data, _last(path))
+                for group in range(file.num_row_groups):
+                    yield parts.read(file, self.schema, list(columns), [group])
 
     def append(self, table: pa.Table) -> None:
         """Commit `table` as one part. Rows with a null in a required column are a fault of the caller."""
@@ -105,18 +118,24 @@ class Shelf:
         self, path: str, data: bytes, wanted: KeyIndex | None = None, columns: list[str] | None = None
     ) -> pa.Table:
         """The rows of one part, of a `wanted` key if that is given. A damaged part is set aside by name, and empty."""
-        try:
+        with self._setting_aside(path):
             file = parts.opened(data, _last(path))
             if wanted is None:
                 return parts.read(file, self.schema, columns)
             keys = parts.read(file, self.schema, ["key"])["key"]
             rows = np.flatnonzero(wanted.places(keys) >= 0)
             return parts.read_rows(file, self.schema, rows) if len(rows) else self.schema.empty_table()
+        return self.schema.empty_table().select(columns or self.schema.names)
+
+    @contextmanager
+    def _setting_aside(self, path: str) -> Iterator[None]:
+        """Around whatever decodes a part: one that is damaged is set aside, one of another schema ignored."""
+        try:
+            yield
         except parts.Damaged as error:
             self._set_aside(path, str(error))
         except parts.OtherSchema as error:
             warnings.warn(f"ignored part {path}: {error}", DamagedPart, stacklevel=2)
-        return self.schema.empty_table().select(columns or self.schema.names)
 
     def _find(self, wanted: KeyIndex) -> pa.Table:
         missing, found = np.ones(len(wanted), dtype=bool), [self.schema.empty_table()]
@@ -134,7 +153,7 @@ class Shelf:
         loaded = [self.load(path, data, columns=columns) for path, data in self.blobs(self.parts())]
         return pa.concat_tables([self.schema.empty_table().select(columns), *loaded])
 
-    def _undisturbed(self, reading) -> pa.Table:
+    def undisturbed(self, reading: Callable[[], T]) -> T:
         """`reading()`, begun anew whenever a merge removes a part that was listed."""
         for left in reversed(range(TRIES)):
             try:
@@ -169,7 +188,7 @@ class Shelf:
 
 def distinct(table: pa.Table) -> pa.Table:
     """The first row of every key."""
-    index = KeyIndex(table["key"].to_pylist())
+    index = KeyIndex(table["key"])
     return table.take(np.flatnonzero(first_of_each(index.rows)))
 
 

@@ -23,6 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from operators.moments import Moments
+
 
 class PairedDifference(NamedTuple):
     """Mean of a - b, its percentile interval, two-sided p-value, number of pairs and of clusters."""
@@ -87,16 +89,17 @@ def wilson_interval_of_mean(mean: float, n: int, level: float = 0.95) -> tuple[f
 
 def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Student's t interval of the mean of independent values; (nan, nan) for fewer than two."""
+    return t_interval_of_moments(Moments.of(_finite(np.asarray(values, dtype=np.float64), "values")), level)
+
+
+def t_interval_of_moments(of: Moments, level: float = 0.95) -> tuple[float, float]:
+    """The same for values of which only number, mean and spread are known."""
     from scipy.stats import t
 
-    values = _finite(np.asarray(values, dtype=np.float64), "values")
-    if len(values) < 2:
+    if of.n < 2:
         return math.nan, math.nan
-    mean, half = (
-        values.mean(),
-        t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)),
-    )
-    return float(mean - half), float(mean + half)
+    half = float(t.ppf((1 + level) / 2, of.n - 1)) * of.sd / math.sqrt(of.n)
+    return of.mean - half, of.mean + half
 
 
 def paired_bootstrap(

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
 
 from fsspec.implementations.local import LocalFileSystem
 
@@ -133,11 +136,26 @@ class Store:
     def write(self, name: str, data: bytes) -> None:
         """Let file `name` appear with `data`, whole or not at all. Raises StoreError where it cannot be written."""
         place = self.place(name)
-        try:
+        with self._writing(name):
             if isinstance(self.filesystem, LocalFileSystem):
-                _write_local(place, data)
+                _write_local(place, lambda stream: stream.write(data))
             else:
                 self.filesystem.pipe_file(place, data)
+
+    def write_file(self, name: str, path: Path) -> None:
+        """The same with the content of the local file `path`, which may be larger than memory."""
+        place = self.place(name)
+        with self._writing(name):
+            if isinstance(self.filesystem, LocalFileSystem):
+                with open(path, "rb") as source:
+                    _write_local(place, lambda stream: shutil.copyfileobj(source, stream))
+            else:
+                self.filesystem.put_file(str(path), place)
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        try:
+            yield
         except failures() as error:
             mend = "make room (or set store.root elsewhere)" if code_of(error) is None else "mend that"
             raise StoreError(
@@ -146,14 +164,14 @@ class Store:
             ) from error
 
 
-def _write_local(place: str, data: bytes) -> None:
+def _write_local(place: str, fill: Callable[[BinaryIO], object]) -> None:
     folder, name = place.rsplit("/", 1)
     os.makedirs(folder, exist_ok=True)
     # A name that no reader lists, unique to this writer: a crash here leaves a file that nobody reads.
     temporary = f"{folder}/.{name}.{uuid.uuid4().hex[:8]}"
     try:
         with open(temporary, "wb") as stream:
-            stream.write(data)
+            fill(stream)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, place)

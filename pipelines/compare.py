@@ -67,20 +67,23 @@ def read_run(folder: str | None, key: str) -> Night:
     path = Path(folder)
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        names = pq.read_schema(path / "results.parquet").names
-        rows = pq.read_table(path / "results.parquet", columns=[n for n in names if n not in _TEXTS])
+        table = path / next((name for name in _TABLES if (path / name).exists()), _TABLES[0])
+        names = pq.read_schema(table).names
+        rows = pq.read_table(table, columns=[n for n in names if n not in _TEXTS])
     except FileNotFoundError as error:
         raise TableError(
             f"{folder} is not the folder of a finished run: {error.filename} does not exist"
         ) from error
     except (ValueError, pa.ArrowException) as error:
-        raise TableError(f"{folder}: run.json or results.parquet cannot be read: {error}") from error
+        raise TableError(f"{folder}: run.json or {' or '.join(_TABLES)} cannot be read: {error}") from error
     try:
         return Night(path.name or str(path), finish_rows(rows), record)
     except ValueError as error:
-        raise TableError(f"{path / 'results.parquet'}: {error}") from error
+        raise TableError(f"{table}: {error}") from error
 
 
+# The rows of a run; those of a night, without their texts.
+_TABLES = ("results.parquet", "rows.parquet")
 # What a comparison does not look at, and what fills most of a results.parquet.
 _TEXTS = frozenset({"question", "response", "perception", "analysis", "reasoning", "answer", "usage"})
 

@@ -10,34 +10,32 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
 
 from operators import drift_report, nights
-from operators.aggregate import failure_reasons, finish_rows, summarise
-from operators.asked import answered, names_in_results, stored_batches
+from operators.asked import names_in_results
 from operators.base import Spec, Stage
 from operators.drift import Drift, drift, other_scorers
 from operators.extraction import Extract
 from operators.inspection import contents
 from operators.leaderboard import show
 from operators.locators import shown
-from operators.schema import ITEM, result_schema
+from operators.schema import ITEM
 from operators.store import Store, StoreError
 from operators.weights import require
 from pipelines import plan
-from pipelines.aria_eval import METRIC_STAGES, report_store, stop_if_failing
+from pipelines.aria_eval import METRIC_STAGES, stop_if_failing
 from pipelines.config import build, entry, plain
-from pipelines.execution import resources, session
-from pipelines.phases import Journal, extract, score
+from pipelines.execution import resources
+from pipelines.night_rows import night_rows, summed
+from pipelines.phases import Journal
 from pipelines.record import free_folder, write_record, write_summary
 from pipelines.rescore_settings import Rescore
-from pipelines.responses import to_judge
 from pipelines.sweeps import with_own_folder
 
 DRIFTED = 3  # exit status where something changed that someone should look at
@@ -67,56 +65,46 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
         require(spec)
     folder = Path(settings.out) if settings.out else free_folder(f"rescore-{series}")
     folder.mkdir(parents=True, exist_ok=True)
-    with session(settings.cluster):
-        rows = score_all(settings, store, named, scorers, folder / "results.parquet", journal)
-    summary, failures = summarise(rows), failure_reasons(rows)
+    # Beside the results, because a system's folder for temporary files may be small, or in memory.
+    with TemporaryDirectory(dir=folder, prefix=".scratch-") as scratch:
+        rows, n_carried = night_rows(
+            settings, store, named, scorers, (series, last), folder, Path(scratch), journal
+        )
+        models = {
+            new: describe(store, fingerprint)
+            for fingerprint, names in named.items()
+            for new in names.values()
+        }
+        write_record(
+            folder,
+            config,
+            {"extract": Extract(), **scorers},
+            journal,
+            {"models": models, "carried_over": n_carried},
+        )
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        now = nights.Night(nights.new_name(), nights.NIGHT_ROW.empty_table(), record)
+        summary, failures, compared = summed(rows.last, rows.now, folder / "rows.parquet")
     write_summary(folder, summary, failures)
-    pq.write_table(rows, folder / "rows.parquet", compression="zstd")
-    models = {
-        new: describe(store, fingerprint) for fingerprint, names in named.items() for new in names.values()
-    }
-    write_record(folder, config, {"extract": Extract(), **scorers}, journal, {"models": models})
-    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    now = nights.Night(nights.new_name(), rows, record)
-    found = drift(last, now) if last else None
+    found = drift(last, now, compared) if last else None
     write_drift(folder, found, other_scorers(last, now) if last else [])
     place = nights.save(store, series, now.name, folder, KEPT)
     show(summary, failures)
     alarming = show_drift(found)
-    report_store(journal, folder)
+    report_work(settings, journal, len(rows.now), n_carried, folder)
     print(f"kept as {shown(store.root)}/{place}")
     stop_if_failing(settings.max_failure_rate, journal)
     sys.exit(DRIFTED if alarming else 0)
 
 
-def score_all(
-    settings: Rescore,
-    store: Store,
-    named: Mapping[str, Mapping[str, str]],
-    scorers: Mapping[str, Spec],
-    path: Path,
-    journal: Journal,
-) -> pa.Table:
-    """Score all stored responses, some at a time; whole results go to `path`, rows without their texts come back."""
-    schema, kept, n_unanswered = result_schema(), [], 0
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for rows in stored_batches(store, named, settings.rows_at_once):
-            usable = answered(rows)
-            n_unanswered += rows.num_rows - usable.num_rows
-            if not usable.num_rows:
-                continue
-            ready = extract(to_judge(usable), settings.cluster, journal)
-            results = finish_rows(score(ready, scorers, store, settings.cluster, journal))
-            writer.write_table(results.select(schema.names).cast(schema))
-            kept.append(results.select(nights.NIGHT_ROW.names).cast(nights.NIGHT_ROW))
-    if n_unanswered:
-        print(
-            f"note: {n_unanswered} questions wait for a response of a run that stopped: run it again to have them counted",
-            file=sys.stderr,
-        )
-    if not kept:
-        raise StoreError(f"the store {shown(store.root)} holds questions, and no response to any of them")
-    return pa.concat_tables(kept).combine_chunks()
+def report_work(settings: Rescore, journal: Journal, n_rows: int, n_carried: int, folder: Path) -> None:
+    """Two lines: what was computed, what was not even looked at, where the tables are."""
+    computed = sum(tally.computed for name, tally in journal.stages.items() if name in METRIC_STAGES)
+    print(
+        f"{n_rows} rows, {n_carried} of them as in the night before; computed {computed} scores; tables in {folder}"
+    )
+    if settings.results:
+        print(f"as a page, with every response: python -m pipelines.report run={folder}")
 
 
 def describe(store: Store, fingerprint: str) -> dict[str, Any]:

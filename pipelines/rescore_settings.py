@@ -18,7 +18,10 @@ class Rescore:
     store: StoreConfig = field(default_factory=StoreConfig)
     series: str | None = None  # nights of one series are compared; null: the name of the chosen scorers
     against: str | None = None  # a night of the series to compare with; null: the last one
-    rows_at_once: int = 50_000  # how many responses are held in memory together
+    rows_at_once: int = 10_000  # how many responses are scored, and held in memory, together
+    results: bool = (
+        False  # also write results.parquet, with all texts: every stored response is then read anew
+    )
     max_failure_rate: float = 0.5  # of usable rows, per stage; past it the run exits with status 1
     out: str | None = None  # folder for the tables of this run; null: runs/<time>-rescore-<series>
     dry_run: bool = False  # print the plan and stop: no Ray, no weights

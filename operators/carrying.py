@@ -1,0 +1,77 @@
+"""Which stored responses a night must look at, and which rows of the last one still hold: without a Python object per row.
+
+A row of the last night holds where the same scorers would score the same response to the same question: model and question are
+in its `fingerprint` and `content`, and the scorers are checked by the caller. A row in which anything is missing is looked at
+again: a null is no result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from operators.asked import latest
+from operators.buckets import Buckets, groups
+from operators.frames import with_columns
+from operators.schema import ASKED, METRICS
+from operators.store import Store
+
+# What tells questions apart and finds them again: not their texts.
+LIGHT = ("key", "content", "asked_at", "model", "trial", "benchmark", "item_id")
+QUESTION = pa.schema([pa.field("fingerprint", pa.string()), *(ASKED.field(name) for name in LIGHT)])
+
+
+def questions(store: Store, named: Mapping[str, Mapping[str, str]], folder: Path) -> Buckets:
+    """What every model that `names_in_results` names was asked (QUESTION), by item, in a new folder below `folder`.
+
+    A question may stand there more than once, and outdated ones too: `latest` of a bucket leaves the valid ones.
+    """
+    found = Buckets(folder / "all", QUESTION)
+    for fingerprint in named:
+        shelf = store.shelf(f"asked/{fingerprint}")
+        # A merge in mid-reading only adds repeats.
+        shelf.undisturbed(lambda shelf=shelf, whose=fingerprint: _gather(shelf.stream(LIGHT), whose, found))
+    return found
+
+
+def _gather(tables: Iterator[pa.Table], fingerprint: str, into: Buckets) -> None:
+    for table in tables:
+        into.add(with_columns(table, {"fingerprint": pa.repeat(fingerprint, len(table))}))
+
+
+def carry(
+    asked: Buckets, last: Buckets, named: Mapping[str, Mapping[str, str]], todo: Buckets, now: Buckets
+) -> None:
+    """Share out the valid questions: what the night `last` knows goes to `now` (NIGHT_ROW), the rest to `todo`."""
+    for buckets in groups(asked.sizes, last.sizes):
+        valid, known = latest(asked.read(buckets)), last.read(buckets)
+        known = known.filter(whole(known))
+        places = pc.index_in(_identity(valid), _identity(known))
+        todo.add(valid.filter(pc.is_null(places)))
+        kept = valid.filter(pc.is_valid(places))
+        rows = known.take(places.drop_null())
+        # A name may stand for another model since, and this one for itself with its fingerprint.
+        now.add(with_columns(rows, {"model": names_of(kept, named)}))
+
+
+def whole(rows: pa.Table) -> np.ndarray:
+    """[N] whether every metric of a row of a night has a value."""
+    return np.logical_and.reduce([pc.is_valid(rows[name]).to_numpy() for name in METRICS])
+
+
+def names_of(rows: pa.Table, named: Mapping[str, Mapping[str, str]]) -> pa.Array:
+    """The name in results of each row's model."""
+    pairs = [(print_, name, shown) for print_, names in named.items() for name, shown in names.items()]
+    known = pa.array([f"{print_} {name}" for print_, name, _ in pairs], pa.string())
+    asked = pc.binary_join_element_wise(rows["fingerprint"], rows["model"], " ")
+    return pa.array([shown for _, _, shown in pairs], pa.string()).take(
+        pc.index_in(asked, known).combine_chunks()
+    )
+
+
+def _identity(rows: pa.Table) -> pa.Array:
+    return pc.binary_join_element_wise(rows["fingerprint"], rows["content"], " ").combine_chunks()

@@ -1,0 +1,147 @@
+"""The rows of a night: those of the last one that still hold, and the others scored; then what they say together.
+
+Memory holds `rows_at_once` responses, or some ten thousand rows without their texts, however many the store has.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from operators import nights
+from operators.aggregate import failure_reasons, finish_rows, moments, reasons_together, summary_of
+from operators.asked import answered, with_answers
+from operators.base import Spec
+from operators.buckets import Buckets, groups
+from operators.carrying import QUESTION, carry, questions
+from operators.extraction import Extract
+from operators.fingerprint import fingerprint
+from operators.locators import shown
+from operators.moved import Comparison
+from operators.schema import result_schema
+from operators.store import Store, StoreError
+from pipelines.execution import session
+from pipelines.lookup import Tally
+from pipelines.phases import Journal, extract, score
+from pipelines.rescore_settings import Rescore
+from pipelines.responses import to_judge
+
+
+class Rows(NamedTuple):
+    """NIGHT_ROW of the night to compare with and of this one, by item."""
+
+    last: Buckets
+    now: Buckets
+
+
+def night_rows(
+    settings: Rescore,
+    store: Store,
+    named: Mapping[str, Mapping[str, str]],
+    scorers: Mapping[str, Spec],
+    before: tuple[str, nights.Night | None],
+    folder: Path,
+    scratch: Path,
+    journal: Journal,
+) -> tuple[Rows, int]:
+    """The rows of all stored responses, and how many of them were carried over. `before`: the series and the night to compare with and to carry rows over from.
+
+    Raises StoreError where there is no response at all.
+    """
+    series, last = before
+    rows = Rows(*(Buckets(scratch / name, nights.NIGHT_ROW) for name in Rows._fields))
+    for table in nights.stream(store, series, last.name) if last else ():
+        rows.last.add(table)
+    usable = rows.last if last and not settings.results and same_scorers(last, scorers) else None
+    todo = Buckets(scratch / "todo", QUESTION)
+    carry(
+        questions(store, named, scratch),
+        usable or Buckets(scratch / "none", nights.NIGHT_ROW),
+        named,
+        todo,
+        rows.now,
+    )
+    n_carried = len(rows.now)
+    for stage in scorers if n_carried else ():
+        journal.add(stage, Tally(rows=n_carried, from_store=n_carried))
+    if len(todo):
+        score_all(settings, store, named, scorers, todo, rows.now, folder / "results.parquet", journal)
+    if not len(rows.now):
+        raise StoreError(f"the store {shown(store.root)} holds questions, and no response to any of them")
+    return rows, n_carried
+
+
+def same_scorers(last: nights.Night, scorers: Mapping[str, Spec]) -> bool:
+    """Whether `last` was scored as this night is."""
+    specs = {"extract": Extract(), **scorers}
+    return all(last.fingerprint(name) == fingerprint(spec) for name, spec in specs.items())
+
+
+def score_all(
+    settings: Rescore,
+    store: Store,
+    named: Mapping[str, Mapping[str, str]],
+    scorers: Mapping[str, Spec],
+    todo: Buckets,
+    now: Buckets,
+    path: Path,
+    journal: Journal,
+) -> None:
+    """Score the responses to the questions `todo`, some at a time, into `now`; whole results go to `path` if wanted."""
+    schema, n_unanswered = result_schema(), 0
+    whole = pq.ParquetWriter(path, schema, compression="zstd") if settings.results else nullcontext()
+    with session(settings.cluster), whole as writer:
+        for asked in goes(todo, settings.rows_at_once):
+            rows = read_whole(store, asked, named)
+            usable = answered(rows)
+            n_unanswered += rows.num_rows - usable.num_rows
+            if not usable.num_rows:
+                continue
+            ready = extract(to_judge(usable), settings.cluster, journal)
+            results = finish_rows(score(ready, scorers, store, settings.cluster, journal))
+            if writer:
+                writer.write_table(results.select(schema.names).cast(schema))
+            now.add(results)
+    if n_unanswered:
+        print(
+            f"note: {n_unanswered} questions wait for a response of a run that stopped: run it again to have them counted",
+            file=sys.stderr,
+        )
+
+
+def goes(todo: Buckets, at_once: int) -> Iterator[pa.Table]:
+    """The questions in portions of at most `at_once`."""
+    for buckets in groups(todo.sizes, at_least=at_once):
+        rows = todo.read(buckets)
+        yield from (rows.slice(start, at_once) for start in range(0, rows.num_rows, at_once))
+
+
+def read_whole(store: Store, asked: pa.Table, named: Mapping[str, Mapping[str, str]]) -> pa.Table:
+    """The questions (QUESTION) with their texts and what the models said."""
+    tables = []
+    for one in pc.unique(asked["fingerprint"]).to_pylist():
+        keys = asked.filter(pc.equal(asked["fingerprint"], one))["key"].to_pylist()
+        tables.append(with_answers(store, one, named[one], store.shelf(f"asked/{one}").find(keys)))
+    return pa.concat_tables(tables)
+
+
+def summed(last: Buckets, now: Buckets, path: Path) -> tuple[pa.Table, pa.Table, Comparison]:
+    """Summary and reasons for failures of the rows `now`, and how they compare with `last`; the rows go to `path`."""
+    portions, reasons, compared = [], [], Comparison()
+    schema = nights.NIGHT_ROW
+    with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer:
+        for buckets in groups(last.sizes, now.sizes):
+            then, today = last.read(buckets), now.read(buckets)
+            compared.add(then, today)
+            if today.num_rows:
+                writer.write_table(today)
+                portions.append(moments(today))
+                reasons.append(failure_reasons(today))
+    return summary_of(portions), reasons_together(reasons), compared
