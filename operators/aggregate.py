@@ -294,7 +294,10 @@ def _bounds(got: pa.Table, suffix: str) -> dict[str, pa.Array]:
     found = {}
     for name in _SHARES:
         share, n_items = (got[f"{name}{suffix}_{part}"].to_pylist() for part in ("mean", "count"))
-        bounds = [wilson_interval_of_mean(min(1.0, mean) if n else 0.0, n) for mean, n in zip(share, n_items, strict=True)]
+        bounds = [
+            wilson_interval_of_mean(min(1.0, mean) if n else 0.0, n)
+            for mean, n in zip(share, n_items, strict=True)
+        ]
         low, high = np.array(bounds).reshape(-1, 2).T
         found[f"{name}_low{suffix}"] = pa.array(low, from_pandas=True)
         found[f"{name}_high{suffix}"] = pa.array(high, from_pandas=True)
