@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from pipelines.ledger import Account
 from pipelines.pool import Pool, given_up
 
 RETRIES = 2
+LOOK_EVERY = 5.0  # seconds between two looks of a waiting worker at which nodes are alive
 ROW = "execution.row"
 
 
@@ -117,10 +119,11 @@ class _Ledgers:
         options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
         self.account = ray.remote(**options)(Account).remote()
 
-    def drop_claims(self, worker: str) -> None:
+    def enter(self) -> None:
+        """A worker that died in the middle of a block left claims that nobody else could settle."""
         import ray
 
-        ray.get(self.account.drop.remote(worker))
+        ray.get(self.account.enter.remote(_worker_id(), ray.get_runtime_context().get_node_id()))
 
     def __call__(self, stage: str) -> _Ledger:
         return _Ledger(self.account, _worker_id(), stage)
@@ -131,12 +134,24 @@ class _Ledger:
 
     def __init__(self, account: object, worker: str, stage: str) -> None:
         self._account, self._worker, self._stage = account, worker, stage
+        self._looked = time.monotonic()
 
     def claim(self, memo: str, keys: list) -> tuple[dict, list]:
         import ray
 
         found, mine = ray.get(self._account.claim.remote(self._worker, f"{self._stage}.{memo}", keys))
+        if len(found) + len(mine) < len(keys):
+            self._free_what_dead_nodes_hold()
         return copy.deepcopy(found), mine  # for the reason that the account has
+
+    def _free_what_dead_nodes_hold(self) -> None:
+        import ray
+
+        if time.monotonic() - self._looked < LOOK_EVERY:
+            return
+        self._looked = time.monotonic()
+        alive = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+        ray.get(self._account.drop_all_but.remote(alive))
 
     def settle(self, memo: str, results: dict, given_back: list) -> None:
         import ray
@@ -152,11 +167,11 @@ def _worker_id() -> str:
 
 
 class _Worker(Pool):
-    """A Pool in an actor. One that died in the middle of a block left claims that nobody else could settle."""
+    """A Pool in an actor."""
 
     def __init__(self, stages: list[Stage], ledgers: _Ledgers | None) -> None:
         if ledgers:
-            ledgers.drop_claims(_worker_id())
+            ledgers.enter()
         super().__init__(stages, ledgers)
 
 
