@@ -135,7 +135,11 @@ def _causes(last: Night, now: Night, model: str, measure: str, found: Moved) -> 
     if touched:
         yield Cause("changed_items", f"{_rows(found.touched)} about items that the benchmark changed")
     if found.differ and not explained and not found.touched:
-        why = "the same scorer gave other values: it is not deterministic, or the store was changed"
+        why = (
+            "nothing recorded says why: another response, another item, or a scorer that is not deterministic"
+            if found.untold
+            else "the same scorer gave other values: it is not deterministic, or the store was changed"
+        )
         yield Cause("unexplained", f"{_rows(found.differ)} differ and {why}")
     if found.lost:
         reasons = ", ".join(name for name, _ in found.reasons.most_common(3))

@@ -26,8 +26,9 @@ class Moved:
     """One measure of one model on one benchmark.
 
     n_last, n_now: rows scored then and now. added, gone: scored rows of only one night. lost, gained: rows of both, scored in
-    only one. differ: scored in both, with another value; touched: those of them whose item changed. old, new, rescored:
-    means of items then, now, and the change of those that both scored. reasons: why rows were lost.
+    only one. differ: scored in both, with another value; touched: those of them whose item changed; untold: those of them whose
+    item's state a night does not say. old, new, rescored: means of items then, now, and the change of those that both scored.
+    reasons: why rows were lost.
     """
 
     n_last: int = 0
@@ -38,6 +39,7 @@ class Moved:
     gained: int = 0
     differ: int = 0
     touched: int = 0
+    untold: int = 0
     old: Moments = NONE
     new: Moments = NONE
     rescored: Moments = NONE
@@ -108,17 +110,24 @@ def _moved(rows: pd.DataFrame, measure: str, items: np.ndarray) -> Moved:
     both, only_now, only_last = (side == name for name in ("both", "right_only", "left_only"))
     shared = both & had & has
     differ, lost = shared & (then != today), both & had & ~has
-    touched = differ & (rows["content_last"] != rows["content_now"]).to_numpy() if differ.any() else differ
+    touched, untold = _items_changed(rows[differ]) if differ.any() else (0, 0)
     reasons = Counter()
     if lost.any():
-        told = rows[f"{measure}_reason_now"][lost].fillna("no reason").str.split(":").str[0]
-        reasons.update(told.value_counts().to_dict())
+        why = rows[f"{measure}_reason_now"][lost].fillna("no reason").str.split(":").str[0]
+        reasons.update(why.value_counts().to_dict())
     return Moved(
         *(int(mask.sum()) for mask in (had, has, only_now & has, only_last & had, lost, both & ~had & has)),
-        int(differ.sum()), int(touched.sum()),
+        int(differ.sum()), touched, untold,
         _over_items(then, had, items), _over_items(today, has, items), _over_items(today - then, shared, items),
         reasons,
     )  # fmt: skip
+
+
+def _items_changed(rows: pd.DataFrame) -> tuple[int, int]:
+    """How many rows are about an item that changed, and of how many that cannot be said."""
+    then, today = rows["content_last"], rows["content_now"]
+    told = then.notna() & today.notna()
+    return int((told & (then != today)).sum()), int((~told).sum())
 
 
 def _over_items(values: np.ndarray, usable: np.ndarray, items: np.ndarray) -> Moments:

@@ -53,6 +53,15 @@ def kinds(change):
     return [cause.kind for cause in change.causes]
 
 
+def test_an_item_changed_only_where_both_nights_say_so():
+    before, after = spread(content=None), spread(content=None)
+    after[0] = after[0] | {M3: 0.9}
+    (cause,) = changes(night(before), night(after, "two"))[M3].causes
+    assert cause.kind == "unexplained" and "nothing recorded says why" in cause.text
+    after[0] = after[0] | {"content": "corrected"}  # the older night did not keep it
+    assert kinds(changes(night(before), night(after, "two"))[M3]) == ["unexplained"]
+
+
 def test_the_same_night_twice_is_no_drift():
     found = drift(night(spread()), night(spread(), "two"))
     assert found.changes == () and found.n_compared == 8
