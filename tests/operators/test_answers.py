@@ -436,6 +436,14 @@ def test_robust_reads_or_refuses(response, choices, expected):
         ("Is it one of these?\n\ncat", U, "no_choice_named"),
         ("I heard it all, so it is not\n\ncat", U, "no_choice_named"),
         ("I listened to the clip.\n\ncat:", U, "no_choice_named"),  # a heading that was cut off
+        (
+            "Let me go through the options one by one.\n\nB. cat",
+            U,
+            "no_choice_named",
+        ),  # a list that was cut off
+        ("The possible sources are listed below.\n\nB", U, "no_choice_named"),
+        ("The clip is quiet. I would rule out the following.\n\ncat", U, "no_choice_named"),
+        ("Here is the worst match.\n\nB", U, "no_choice_named"),
     ],
 )
 def test_robust_reasons(response, choices, reason):
@@ -456,6 +464,7 @@ def test_robust_reasons(response, choices, reason):
         ("The sound is a cat.", "mention"),
         ("The sound is low, and then it rises.\n\ncat", "last_line"),
         ("First there is a dog, then a cat.\n\n**(B)**", "last_line"),
+        ("The pitch glides, which rules out an engine.\n\nB", "last_line"),
     ],
 )
 def test_robust_stages(response, stage):
