@@ -52,7 +52,9 @@ def holds_credentials(text: str) -> bool:
     """Whether any address in `text` (quoted, in a list, in a whole sentence) has credentials."""
     starts = [found.start() for found in re.finditer(r"[A-Za-z][A-Za-z0-9+.-]*://", text)]
     # An address ends at the latest where white space or the next one begins.
-    return any(has_credentials(text[start:end].split()[0]) for start, end in pairwise([*starts, len(text)]))
+    found = [text[start:end].split()[0] for start, end in pairwise([*starts, len(text)])]
+    # What follows it in a list or a quotation ("http://h:8000,") is no part of its port: a secret has one of these signs.
+    return any(has_credentials(address) for address in found if re.search("[@?#]", address))
 
 
 def _without_user(rest: str) -> str:
