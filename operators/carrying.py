@@ -31,15 +31,21 @@ def questions(store: Store, named: Mapping[str, Mapping[str, str]], folder: Path
     A question may stand there more than once, and outdated ones too: `latest` of a bucket leaves the valid ones.
     """
     found = Buckets(folder / "all", QUESTION)
-    for fingerprint in named:
-        shelf = store.shelf(f"asked/{fingerprint}")
+    for fingerprint, names in named.items():
+        shelf, known = store.shelf(f"asked/{fingerprint}"), pa.array(list(names), pa.string())
         # A merge in mid-reading only adds repeats.
-        shelf.undisturbed(lambda shelf=shelf, whose=fingerprint: _gather(shelf.stream(LIGHT), whose, found))
+        shelf.undisturbed(
+            lambda shelf=shelf, whose=fingerprint, known=known: _gather(
+                shelf.stream(LIGHT), whose, known, found
+            )
+        )
     return found
 
 
-def _gather(tables: Iterator[pa.Table], fingerprint: str, into: Buckets) -> None:
-    for table in tables:
+def _gather(tables: Iterator[pa.Table], fingerprint: str, names: pa.Array, into: Buckets) -> None:
+    for every in tables:
+        # A run that writes meanwhile may have brought a name that has none in the results yet.
+        table = every.filter(pc.is_in(every["model"], names))
         into.add(with_columns(table, {"fingerprint": pa.repeat(fingerprint, len(table))}))
 
 

@@ -56,6 +56,7 @@ def night_rows(
     Raises StoreError where there is no response at all.
     """
     series, last = before
+    (folder / "results.parquet").unlink(missing_ok=True)  # of an earlier night in this folder
     rows = Rows(*(Buckets(scratch / name, nights.NIGHT_ROW) for name in Rows._fields))
     for table in nights.stream(store, series, last.name) if last else ():
         rows.last.add(table)
