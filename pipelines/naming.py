@@ -26,7 +26,9 @@ def name_of(option: str, model: DictConfig, overrides: Sequence[str]) -> str:
     A hub id stays as it is, a path is told by its last two folders, a commit by its first eight digits.
     """
     keys = {word.partition("=")[0].lstrip("+") for word in overrides}
-    own = [place for place in PLACES if f"model.{place}" in keys]
+    own = [
+        place for place in PLACES if any(f"model.{place}.".startswith(f"{key}.") for key in keys - {"model"})
+    ]
     told = [
         _told(place, str(value)) for place in own if (value := OmegaConf.select(model, place)) is not None
     ]
