@@ -34,6 +34,10 @@ STAGES = tuple(stage for stages in PHASES.values() for stage in stages)
 def main(config: DictConfig) -> None:
     """Read the rates, simulate each size, print the tables."""
     settings: Simulate = plain(config)
+    if not settings.gpus or min(*settings.gpus, settings.items, settings.models) < 1:
+        raise ConfigError(
+            "config keys gpus, items and models: at least one of each, or there is nothing to simulate"
+        )
     folder = find_run(settings.run, "run.json")
     record = read_record(folder)
     rates = stage_rates(record, settings.rates, folder)

@@ -121,3 +121,9 @@ def test_a_rate_that_is_missing_or_of_no_stage_is_named(tmp_path):
         simulate.main(composed(f"run={run}", pipeline="simulate"))
     with pytest.raises(ConfigError, match=r"rates\.m7"):
         simulate.main(composed(f"run={run}", "+rates.m7=1", pipeline="simulate"))
+
+
+@pytest.mark.parametrize("key", ["gpus=[]", "gpus=[0]", "items=0", "models=0"])
+def test_nothing_to_simulate_is_said(key):
+    with pytest.raises(ConfigError, match="nothing to simulate"):
+        simulate.main(composed(key, pipeline="simulate"))
