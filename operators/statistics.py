@@ -16,6 +16,7 @@ resampled thousands of times (statsmodels tests and confirms them, one table at 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
@@ -67,7 +68,7 @@ def wilson_interval(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
     return wilson_interval_of_mean(k / n if n else math.nan, n, level)
 
 
-def wilson_interval_of_mean(mean: float, n: int, level: float = 0.95) -> tuple[float, float]:
+def wilson_interval_of_mean(mean: float, n: float, level: float = 0.95) -> tuple[float, float]:
     """Wilson score interval around the `mean` of n independent values in [0, 1]; (nan, nan) where n is 0.
 
     (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), for values of 0 and 1 the interval of a
@@ -85,6 +86,23 @@ def wilson_interval_of_mean(mean: float, n: int, level: float = 0.95) -> tuple[f
     low, high = ((centre + side * half) / (1 + z * z / n) for side in (-1, 1))
     # What rounding would leave of 0 and 1 at the ends.
     return (low if mean > 0 else 0.0), (high if mean < 1 else 1.0)
+
+
+def wilson_interval_of_clusters(
+    right: Sequence[bool], clusters: Sequence[Hashable], level: float = 0.95
+) -> tuple[float, float]:
+    """Wilson score interval of the share of `right` [n], where values of one cluster (the trials of a question) depend on
+    one another; (nan, nan) for none.
+
+    n is that of clusters, less where their sizes s differ (Kish 1965): (sum s)^2 / sum s^2. That is right if the values
+    of a cluster are all alike, and on the wide side otherwise; clusters of one value give `wilson_interval`.
+    """
+    sizes = np.array(list(Counter(clusters).values()), dtype=np.float64)
+    if len(right) != sizes.sum():
+        raise ValueError(f"{len(right)} values for {len(clusters)} labels")
+    if not len(right):
+        return math.nan, math.nan
+    return wilson_interval_of_mean(sum(right) / len(right), float(sizes.sum() ** 2 / (sizes**2).sum()), level)
 
 
 def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:

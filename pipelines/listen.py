@@ -69,7 +69,8 @@ def read_back(exports: list[str], output: Path) -> None:
         shown = ["-"] * 3
         if row["n_rated"]:
             interval = f"{100 * row['wilson_low']:.1f} to {100 * row['wilson_high']:.1f}"
-            shown = [f"{100 * row['accuracy']:.1f}%", interval, f"{100 * row['chose_first']:.0f}%"]
+            first = f"{100 * row['chose_first']:.0f}%\n{100 * row['first_low']:.0f} to {100 * row['first_high']:.0f}"
+            shown = [f"{100 * row['accuracy']:.1f}%", interval, first]
         counts = (str(row[key]) for key in ("n_rated", "n_cannot_tell", "n_correct"))
         table.add_row(Text(printable(row["listener"])), *counts, *shown)
     Console().print(table)

@@ -16,10 +16,7 @@ from operators.tables import TableError
 from pipelines.config import ConfigError
 
 RESULTS = "results.parquet"
-SCORING = (
-    "extract",
-    *(metric[:2] for metric in METRICS),
-)  # the stages whose results two runs must share the scale of
+SCORING = ("extract", *(metric[:2] for metric in METRICS))  # stages that must agree for numbers to compare
 KEY = ("model", "benchmark", "item_id", "trial")
 ESSENTIAL = ("item_id", "benchmark", "model", "trial", "response", *CHAIN.names, *METRICS)
 

@@ -25,7 +25,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from operators.audit.tables import GROUP
-from operators.statistics import wilson_interval
 
 RELIABLE = 0.8
 WIDE = 0.3  # an interval of native accuracy as wide as this, some 40 judgments, leaves the diagnosis open
@@ -213,12 +212,11 @@ def _habits(probes: Mapping) -> Iterable[str]:
         return
     if row["n_pairs"]:
         yield (
-            f"Its answer changed with the voice in {_percent(row['voice_changes'])} of {row['n_pairs']} items that were asked "
-            f"with both voices (it should always)."
+            f"Its answer changed with the voice in {_percent(row['voice_changes'])} of {row['n_pairs']} pairs of calls that "
+            f"differ in the voice alone (it should always)."
         )
-    n, first = row["n_scored"], round(row["said_first"] * row["n_scored"])
-    low, high = wilson_interval(first, n)
-    if low > 0.5 or high < 0.5:
+    n = row["n_scored"]
+    if row["said_first_low"] > 0.5 or row["said_first_high"] < 0.5:
         by_place = [probes[("pointwise", f"right_{place}")]["accuracy"] for place in ("first", "second")]
         places = " and ".join(
             f"{_percent(share)} where the right one is R{number}"

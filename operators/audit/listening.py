@@ -38,6 +38,8 @@ LISTENERS = pa.schema(
         ("wilson_low", pa.float64()),
         ("wilson_high", pa.float64()),
         ("chose_first", pa.float64()),
+        ("first_low", pa.float64()),
+        ("first_high", pa.float64()),
         ("plays_mean", pa.float64()),
     ]
 )
@@ -194,7 +196,9 @@ def listeners(ratings: Sequence[Rating]) -> pa.Table:
         mine = [one for one in ratings if one.listener == name]
         told = [one for one in mine if one.chosen is not None]
         right = sum(one.chosen == one.branch for one in told)
+        first = sum(one.chosen == int(one.swapped) for one in told)
         low, high = wilson_interval(right, len(told))
+        first_ends = wilson_interval(first, len(told))
         plays = [one.plays for one in mine if one.plays is not None]
         rows.append(
             {
@@ -205,9 +209,9 @@ def listeners(ratings: Sequence[Rating]) -> pa.Table:
                 "accuracy": right / len(told) if told else None,
                 "wilson_low": low if told else None,
                 "wilson_high": high if told else None,
-                "chose_first": sum(one.chosen == int(one.swapped) for one in told) / len(told)
-                if told
-                else None,
+                "chose_first": first / len(told) if told else None,
+                "first_low": first_ends[0] if told else None,
+                "first_high": first_ends[1] if told else None,
                 "plays_mean": sum(plays) / len(plays) if plays else None,
             }
         )

@@ -97,6 +97,7 @@ def _rates(row: Row, accuracy: Sequence[Row]) -> dict[str, Any]:
         {},
     )  # fmt: skip
     same = ("gap_low", "gap_high", "cue_low", "cue_high", "conditional_low", "conditional_high")
+    ends = ("youden_low", "youden_high", "voice_low", "voice_high", "order_low", "order_high")
     return {
         "judge": judge_name(row),
         "cue": row["cue"],
@@ -111,6 +112,7 @@ def _rates(row: Row, accuracy: Sequence[Row]) -> dict[str, Any]:
         "changes": habits.get("voice_changes"),
         "kept": habits.get("order_consistency"),
         **{name: row[name] for name in same},
+        **{name: habits.get(name) for name in ends},
     }
 
 

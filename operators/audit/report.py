@@ -54,6 +54,14 @@ def points(value: float | None, low: float | None, high: float | None) -> str:
     return f"{100 * value:+.1f}" + ("" if low is None else f"\n{100 * low:.1f} to {100 * high:.1f}")
 
 
+def _share(value: float | None, low: float | None, high: float | None) -> str:
+    return ABSENT if value is None else f"{percent(value)}\n{percent(low)} to {percent(high)}"
+
+
+def _ratio(value: float | None, low: float | None, high: float | None) -> str:
+    return ABSENT if value is None else f"{value:+.2f}\n{low:.2f} to {high:.2f}"
+
+
 def accuracy_table(accuracy: Sequence[Row]) -> Table:
     """As the paper's tables 7, 8, 13 to 20: a row per judge and cue, a column per probe."""
     whole = [row for row in accuracy if row["split"] == "all"]
@@ -105,7 +113,9 @@ def state_names() -> Text:
 
 def rate_table(rates: Sequence[Row], accuracy: Sequence[Row]) -> Table:
     """Masses and rates of each judge and cue."""
-    table = _table("rates: masses in %, differences in points with 95% bootstrap intervals over items")
+    table = _table(
+        "rates: masses in %, differences in points with 95% bootstrap intervals over items; others' are Wilson's"
+    )
     heads = (
         "Judge", "Cue", "Reliable", "Potemkin", "Cond.\nPotemkin", "Protocol\ngap", "Cue de-\npendence", "Youden's\nJ",
         "Voice\nchanges", "Order\nkept",
@@ -119,7 +129,6 @@ def rate_table(rates: Sequence[Row], accuracy: Sequence[Row]) -> Table:
     }
     for row in rates:
         habits = native.get((row["model"], row["control"], row["cue"]), {})
-        youden = habits.get("youden_j")
         table.add_row(
             Text(judge_name(row)),
             row["cue"],
@@ -128,9 +137,9 @@ def rate_table(rates: Sequence[Row], accuracy: Sequence[Row]) -> Table:
             f"{percent(row['conditional_potemkin'])}\nof {row['n_both_probes'] or 0}",
             points(row["protocol_gap"], row["gap_low"], row["gap_high"]),
             points(row["cue_dependence"], row["cue_low"], row["cue_high"]),
-            ABSENT if youden is None else f"{youden:+.2f}",
-            percent(habits.get("voice_changes")),
-            percent(habits.get("order_consistency")),
+            _ratio(habits.get("youden_j"), habits.get("youden_low"), habits.get("youden_high")),
+            _share(habits.get("voice_changes"), habits.get("voice_low"), habits.get("voice_high")),
+            _share(habits.get("order_consistency"), habits.get("order_low"), habits.get("order_high")),
         )
     return table
 

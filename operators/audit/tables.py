@@ -22,7 +22,12 @@ from operators.audit_states import (
     state_masses,
     youdens_j,
 )
-from operators.statistics import paired_bootstrap, wilson_interval, wilson_interval_of_mean
+from operators.statistics import (
+    paired_bootstrap,
+    wilson_interval,
+    wilson_interval_of_clusters,
+    wilson_interval_of_mean,
+)
 
 Row = dict[str, Any]
 ABOUT = [("model", pa.string()), ("benchmark", pa.string()), ("kind", pa.string()), ("control", pa.string()), ("cue", pa.string())]  # fmt: skip
@@ -35,16 +40,19 @@ def _numbers(*names: str) -> list[tuple[str, pa.DataType]]:
 
 # One probe under one cue. `split`: all, right_first, right_second (where the right answer, for perception the first right
 # label, stood). `said_first`: share of R1 (E1) among the answers; `chance`: accuracy of a blind guess; `voice_changes`: share of
-# items whose two branches, presented alike, got different answers (a perfect judge: 1); `order_consistency`: share of calls
+# pairs of calls that differ in the branch alone and got different answers (a perfect judge: 1); `order_consistency`: share of calls
 # answered alike in both orders. `turn_accuracy`: mean share of right turns; `contrast_accuracy`: of those turns
 # at which the two branches differ, where an answer that is the same for both is right in one of them: without ears at most 0.5.
+# Intervals of habits (said_first, voice, order) are Wilson's with items as clusters; that of youden_j adds the ends of
+# those of its two shares, as if these moved together: a judge's outcomes on the two branches of an item may.
 ACCURACY = pa.schema([
     *ABOUT, ("probe", pa.string()), ("split", pa.string()),
     *_numbers(
         "n_calls", "n_scored", "n_correct", "n_unparsed", "n_failed", "accuracy", "wilson_low", "wilson_high",
         "accuracy_least", "accuracy_most", "chance", "turn_accuracy", "turn_low", "turn_high",
-        "contrast_accuracy", "contrast_low", "contrast_high", "said_first", "youden_j",
-        "voice_changes", "n_pairs", "order_consistency", "n_both_orders",
+        "contrast_accuracy", "contrast_low", "contrast_high", "said_first", "said_first_low", "said_first_high",
+        "youden_j", "youden_low", "youden_high", "voice_changes", "voice_low", "voice_high", "n_pairs",
+        "order_consistency", "order_low", "order_high", "n_both_orders",
     ),
 ])  # fmt: skip
 
@@ -137,7 +145,20 @@ def _turns(known: Sequence[Mapping[str, Any]]) -> Row:
 def _habits(known: Sequence[Mapping[str, Any]]) -> Row:
     said = [_label_number(call["pred"]) == 1 for call in known]
     gold = [_label_number(call["gold"]) == 1 for call in known]
-    return {"said_first": _share(sum(said), len(said)), "youden_j": youdens_j(said, gold)}
+    items = [call["item_id"] for call in known]
+    low, high = wilson_interval_of_clusters(said, items)
+    row = {"said_first": _share(sum(said), len(said)), "said_first_low": low, "said_first_high": high}
+    shares = []
+    for is_first in (True, False):
+        at = [place for place, one in enumerate(gold) if one == is_first]
+        right = [said[place] == is_first for place in at]
+        shares.append(wilson_interval_of_clusters(right, [items[place] for place in at]))
+    ends = (sum(pair) - 1 for pair in zip(*shares, strict=True))
+    return (
+        row
+        | {"youden_j": youdens_j(said, gold)}
+        | dict(zip(("youden_low", "youden_high"), ends, strict=True))
+    )
 
 
 def _label_number(labels: str) -> int:
@@ -148,23 +169,26 @@ def _pairs(calls: Sequence[Mapping[str, Any]]) -> Row:
     """Answers compared between the branches of an item, and between the orders of a call."""
     answers = {(call["item_id"], call["branch"], call["order"]): _answer(call) for call in calls}
     branches = [
-        (answer, answers.get((item, 1, order)))
+        (item, answer, answers.get((item, 1, order)))
         for (item, branch, order), answer in answers.items()
         if branch == 0
     ]
     orders = [
-        (answer, answers.get((item, branch, 1)))
+        (item, answer, answers.get((item, branch, 1)))
         for (item, branch, order), answer in answers.items()
         if order == 0
     ]
-    same, n_pairs = agreement_rate(branches)
-    consistent, n_orders = agreement_rate(orders)
-    return {
-        "voice_changes": 1 - same,
-        "n_pairs": n_pairs,
-        "order_consistency": consistent,
-        "n_both_orders": n_orders,
-    }
+    same, n_pairs, low, high = _alike(branches)
+    row = {"voice_changes": 1 - same, "voice_low": 1 - high, "voice_high": 1 - low, "n_pairs": n_pairs}
+    names = ("order_consistency", "n_both_orders", "order_low", "order_high")
+    return row | dict(zip(names, _alike(orders), strict=True))
+
+
+def _alike(pairs: Sequence[tuple[str, Any, Any]]) -> tuple[float, int, float, float]:
+    """Of (item, answer, answer): the share of equal ones, their number, and the interval of that share."""
+    rate, n = agreement_rate((a, b) for _, a, b in pairs)
+    known = [(a == b, item) for item, a, b in pairs if a is not None and b is not None]
+    return rate, n, *wilson_interval_of_clusters([same for same, _ in known], [item for _, item in known])
 
 
 def _answer(call: Mapping[str, Any]) -> Any:

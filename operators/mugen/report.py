@@ -195,15 +195,20 @@ def set_lines(curve: pa.Table, positions: pa.Table, agreement: pa.Table) -> Iter
             )
         text.append("\n" + _cells("% right, gold at ", [percent(row["accuracy"], 1) for row in rows]))
         if together := agreements.get(key):
-            text.append(f"\npairs of trials agree {percent(together[0]['agreement'], 1)} %, ")
+            pairs, all_alike = (_agreeing(together[0], name) for name in ("agreement", "unanimous"))
             text.append(
-                f"all trials of {percent(together[0]['unanimous'], 1)} % of {together[0]['n_items']} items"
+                f"\npairs of trials agree {pairs}, all trials of {all_alike} of {together[0]['n_items']} items"
             )
         if len(curves.get(key, [])) > 1:
             text.append(
                 "\n" + _cells("% right by trials", [percent(row["accuracy"], 1) for row in curves[key]])
             )
         yield text
+
+
+def _agreeing(row: Row, name: str) -> str:
+    low, high = (percent(row[f"{name}_{end}"], 1) for end in ("low", "high"))
+    return f"{percent(row[name], 1)} % ({low} to {high})"
 
 
 def _cells(label: str, cells: Sequence[str]) -> str:

@@ -17,7 +17,13 @@ import pyarrow as pa
 from operators.mugen.positions import of_trials
 from operators.mugen.presentation import GenerationSet
 from operators.mugen.votes import cells, pairwise_agreement, trials_curve
-from operators.statistics import paired_bootstrap, wald_interval, wilson_interval
+from operators.statistics import (
+    paired_bootstrap,
+    wald_interval,
+    wilson_interval,
+    wilson_interval_of_clusters,
+    wilson_interval_of_mean,
+)
 
 BASELINE = "direct"
 _WHERE = [("model", pa.string()), ("benchmark", pa.string()), ("n_candidates", pa.int64())]
@@ -54,11 +60,13 @@ CURVE = pa.schema(
 POSITIONS = pa.schema(
     [*_WHERE, *_SET, ("position", pa.int64()), ("n_chosen", pa.int64()), ("n_expected", pa.float64()),
      ("n_gold", pa.int64()), ("n_correct", pa.int64()), ("accuracy", pa.float64()),
+     ("wilson_low", pa.float64()), ("wilson_high", pa.float64()),
      ("chi_square", pa.float64()), ("degrees", pa.int64()), ("p", pa.float64())]
 )  # fmt: skip
 AGREEMENT = pa.schema(
-    [*_WHERE, *_SET, ("n_items", pa.int64()), ("agreement", pa.float64()), ("unanimous", pa.float64())]
-)
+    [*_WHERE, *_SET, ("n_items", pa.int64()),
+     *((f"{name}{end}", pa.float64()) for name in ("agreement", "unanimous") for end in ("", "_low", "_high"))]
+)  # fmt: skip
 
 Row = dict[str, Any]
 
@@ -202,7 +210,8 @@ def curve(trials: pa.Table) -> pa.Table:
 
 
 def positions(trials: pa.Table) -> pa.Table:
-    """Histogram of chosen positions and accuracy by gold position of each set of generations (POSITIONS)."""
+    """Histogram of chosen positions and accuracy by gold position of each set of generations (POSITIONS); Wilson's
+    interval takes the trials of an item as one cluster."""
 
     def rows(items: Mapping[str, list[Row]]) -> list[Row]:
         bias = of_trials(row for trials_ in items.values() for row in trials_)
@@ -210,29 +219,48 @@ def positions(trials: pa.Table) -> pa.Table:
         columns = zip(bias.chosen, bias.expected, bias.gold, bias.correct, bias.accuracy_by_gold, strict=True)
         names = ("n_chosen", "n_expected", "n_gold", "n_correct", "accuracy")
         return [
-            {"position": place, **dict(zip(names, (*counts, _number(share)), strict=True)), **test}
+            {
+                "position": place,
+                **dict(zip(names, (*counts, _number(share)), strict=True)),
+                **_right_at(place, items),
+                **test,
+            }
             for place, (*counts, share) in enumerate(columns)
         ]
 
     return _of_cells(trials, POSITIONS, rows)
 
 
+def _right_at(place: int, items: Mapping[str, list[Row]]) -> Row:
+    """The interval of the share of readable trials with the right clip at `place` that chose it; nulls without any."""
+    held = [
+        (row["option_position"] == place, item)
+        for item, trials in items.items()
+        for row in trials
+        if row["option_position"] is not None and row["gold_position"] == place
+    ]
+    ends = wilson_interval_of_clusters([right for right, _ in held], [item for _, item in held])
+    return dict(zip(("wilson_low", "wilson_high"), map(_number, ends), strict=True))
+
+
 def agreement(trials: pa.Table) -> pa.Table:
     """How far the trials of an item agree on the original option: mean over items of `pairwise_agreement`, and the
-    share of items whose trials all agree; over items with two readable trials or more (AGREEMENT)."""
+    share of items whose trials all agree; over items with two readable trials or more, with Wilson's intervals over
+    items (AGREEMENT)."""
 
     def rows(items: Mapping[str, list[Row]]) -> list[Row]:
         shares = [pairwise_agreement([row["choice_index"] for row in trials_]) for trials_ in items.values()]
         known = [share for share in shares if not math.isnan(share)]
         if not known:
             return []
-        return [
-            {
-                "n_items": len(known),
-                "agreement": float(np.mean(known)),
-                "unanimous": known.count(1.0) / len(known),
-            }
-        ]
+        row: Row = {"n_items": len(known)}
+        for name, mean in (
+            ("agreement", float(np.mean(known))),
+            ("unanimous", known.count(1.0) / len(known)),
+        ):
+            low, high = wilson_interval_of_mean(mean, len(known))
+            row |= {name: mean, f"{name}_low": low, f"{name}_high": high}
+        return [row]
 
     return _of_cells(trials, AGREEMENT, rows)
 

@@ -1,7 +1,8 @@
 """The trials of a MUGEN run and the verdicts of an audit for the item browser, in the form that `items.index` gives ARIA's.
 
 Rows of one item stand next to each other. A row is told apart within its item and model by its series (what was asked, and
-how) and its trial; `share_right` is the share of an item's readable rows of a model that are right, so that sorting by it
+how) and its trial; `share_right` is the share of an item's rows of a model that are right, over all series and without
+rows of which nobody knows (a verdict that cannot be read; a trial that names no option is not right), so that sorting by it
 brings up what a model never gets.
 """
 
@@ -20,6 +21,7 @@ from operators.reporting.series_charts import SPOKEN
 Row = dict[str, Any]
 _TRIAL = ("audio_order", "gold_position", "option_position", "option_stage", "option_reason", "choice_index",
           "response", "finish_reason", "usage", "response_error")  # fmt: skip
+_VOTE = ("model", "n_candidates", "strategy", "choice_index", "correct", "tie", "n_trials", "n_votes")
 _VERDICT = ("control", "probe", "cue", "branch", "order", "swapped", "contexts_swapped", "names", "gold", "pred", "reason",
             "chosen", "n_turns", "turns_right", "n_attempts", "response", "finish_reason", "usage",
             "response_error")  # fmt: skip
@@ -39,22 +41,11 @@ def mugen_browser(tables: Mapping[str, pa.Table], clips: Clips, key: str) -> tup
     def item_of(row: Row) -> Row:
         where = row["benchmark"], row["item_id"]
         item = about.get(where, {})
-        told = (
-            "model",
-            "n_candidates",
-            "strategy",
-            "choice_index",
-            "correct",
-            "tie",
-            "n_trials",
-            "n_votes",
-            "n_unparsed",
-        )
         return {
             "question": item.get("question"), "choices": item.get("choices"), "gold_index": row["gold_index"],
             "category": row["category"], "task": row["task"], "n_reference": row["n_reference"],
             "clips": clips.of_item(item) if item else [],
-            "votes": [{name: vote[name] for name in told} for vote in votes.get(where, [])],
+            "votes": [{name: vote[name] for name in _VOTE} for vote in votes.get(where, [])],
         }  # fmt: skip
 
     return _browser(
@@ -75,19 +66,16 @@ def audit_browser(tables: Mapping[str, pa.Table], clips: Clips, key: str) -> tup
     def item_of(row: Row) -> Row:
         item = about.get((row["benchmark"], row["item_id"]), {})
         places = dict(zip(item.get("audio_uris") or [], clips.of_item(item) if item else [], strict=True))
-        heard = {
-            name: [
-                [{**_said(turn), "clip": places.get(turn["audio_uri"])} for turn in turns]
-                for turns in (item.get(name) or [])
-            ]
-            for name in ("branches",)
-        }
+        voices = [
+            [{**_said(turn), "clip": places.get(turn["audio_uri"])} for turn in turns]
+            for turns in item.get("branches") or []
+        ]
         replies = [
             {"text": one["text"], "clip": places.get(one["audio_uri"])} for one in item.get("responses") or []
         ]
         first = next((turn["text"] for turn in (item.get("branches") or [[]])[0]), None)
         return {"question": first, "choices": [one["text"] for one in replies], "category": row["kind"],
-                "clips": list(places.values()), **heard, "responses": replies}  # fmt: skip
+                "clips": list(places.values()), "branches": voices, "responses": replies}  # fmt: skip
 
     return _browser(
         rows, key, clips, item_of, _series_of_verdict, _presentation, (*_VERDICT, "state"), "audit",

@@ -31,6 +31,7 @@ from operators.statistics import (
     pearson_matrix,
     wald_interval,
     wilson_interval,
+    wilson_interval_of_clusters,
     wilson_interval_of_mean,
 )
 
@@ -133,6 +134,17 @@ def test_wilson_agrees_with_scipy() -> None:
     for k, n in [(0, 1), (1, 1), (0, 3), (2, 8), (443, 1000), (7, 7), (1, 100_000)]:
         expected = binomtest(k, n).proportion_ci(0.95, method="wilson")
         assert wilson_interval(k, n) == pytest.approx((expected.low, expected.high), abs=1e-14)
+
+
+def test_wilson_of_clusters_counts_clusters_by_hand() -> None:
+    """Sizes 2 and 2: n = 4^2 / (4 + 4) = 2. Sizes 1 and 3: n = 4^2 / (1 + 9) = 1.6."""
+    right = [True, True, False, False]
+    assert wilson_interval_of_clusters(right, "abcd") == wilson_interval(2, 4)
+    assert wilson_interval_of_clusters(right, "aabb") == wilson_interval(1, 2)
+    assert wilson_interval_of_clusters(right, "abbb") == wilson_interval_of_mean(0.5, 1.6)
+    assert all(math.isnan(end) for end in wilson_interval_of_clusters([], []))
+    with pytest.raises(ValueError, match="4 values for 1 labels"):
+        wilson_interval_of_clusters(right, "a")
 
 
 def test_wilson_of_a_mean_covers_shares_that_vary_little() -> None:

@@ -64,7 +64,8 @@ function rateRow(row) {
     cell(pct(row.reliable)), cell(pct(row.potemkin)), cell(pct(row.shortcut)),
     cell(pct(row.conditional), row.both ? `of ${row.both}; ${range(row.conditional_low, row.conditional_high, pct)}` : ""),
     cell(pts(row.gap), range(row.gap_low, row.gap_high, pts)), cell(pts(row.dependence), range(row.cue_low, row.cue_high, pts)),
-    cell(row.youden === null ? "–" : row.youden.toFixed(2)), cell(pct(row.changes)), cell(pct(row.kept)));
+    cell(row.youden === null ? "–" : row.youden.toFixed(2), range(row.youden_low, row.youden_high, (end) => end.toFixed(2))),
+    cell(pct(row.changes), range(row.voice_low, row.voice_high, pct)), cell(pct(row.kept), range(row.order_low, row.order_high, pct)));
 }
 
 function caseCard(one) {

@@ -9,11 +9,12 @@ from operators.analysis.generic_words import manipulation_test
 from operators.audit import listening
 from operators.audit import tables as audit
 from operators.mugen import tables as mugen
+from operators.reporting import overview
 from operators.reporting.overview import correlation_lines, variance
 from operators.reporting.ranking import SHARES, leaderboards
 from tests.report_toys import results
 
-# table -> {estimate: (its low, its high, its n)}; the methods are `method` columns or METHODS.
+# table -> {estimate: (its low, its high, its n)}; the method stands in a column `method`, or beside the schema.
 ESTIMATES = {
     "estimates": (estimates.ESTIMATES, {"estimate": ("low", "high", "n")}),
     "stress": (
@@ -32,10 +33,18 @@ ESTIMATES = {
     ),
     "scaling": (mugen.SCALING, {"accuracy": ("wilson_low", "wilson_high", "n_items")}),
     "curve": (mugen.CURVE, {"accuracy": ("wilson_low", "wilson_high", "n_items")}),
+    "positions": (mugen.POSITIONS, {"accuracy": ("wilson_low", "wilson_high", "n_gold")}),
+    "agreement": (
+        mugen.AGREEMENT,
+        {name: (f"{name}_low", f"{name}_high", "n_items") for name in ("agreement", "unanimous")},
+    ),
     "audit accuracy": (
         audit.ACCURACY,
         {"accuracy": ("wilson_low", "wilson_high", "n_scored"), "turn_accuracy": ("turn_low", "turn_high", "n_scored"),
-         "contrast_accuracy": ("contrast_low", "contrast_high", "n_scored")},
+         "contrast_accuracy": ("contrast_low", "contrast_high", "n_scored"),
+         "said_first": ("said_first_low", "said_first_high", "n_scored"),
+         "youden_j": ("youden_low", "youden_high", "n_scored"), "voice_changes": ("voice_low", "voice_high", "n_pairs"),
+         "order_consistency": ("order_low", "order_high", "n_both_orders")},
     ),
     "states": (audit.STATES, {"mass": ("wilson_low", "wilson_high", "n_instances")}),
     "rates": (
@@ -44,7 +53,10 @@ ESTIMATES = {
          "protocol_gap": ("gap_low", "gap_high", "n_gap_items"), "cue_dependence": ("cue_low", "cue_high", "n_cue_items"),
          "cue_dependence_pairwise": ("cue_pairwise_low", "cue_pairwise_high", "n_cue_pairwise_items")},
     ),
-    "listeners": (listening.LISTENERS, {"accuracy": ("wilson_low", "wilson_high", "n_rated")}),
+    "listeners": (
+        listening.LISTENERS,
+        {"accuracy": ("wilson_low", "wilson_high", "n_rated"), "chose_first": ("first_low", "first_high", "n_rated")},
+    ),
     "ranks": (judges.RANKS, {}),
 }  # fmt: skip
 # Numbers that are no estimates: p values and widths of what stands beside them, bounds by arithmetic, values that were
@@ -57,13 +69,13 @@ PLAIN = {
     "mugen summary": {"half_width", "gain_p", "generations_per_point", "tokens_per_point"},
     "scaling": {"half_width", "relative_to_two"},
     "curve": {"half_width"},
-    "audit accuracy": {
-        "accuracy_least", "accuracy_most", "chance", "said_first", "youden_j", "voice_changes", "order_consistency",
-    },
+    "positions": {"n_expected", "chi_square", "p"},
+    "agreement": set(),
+    "audit accuracy": {"accuracy_least", "accuracy_most", "chance"},
     "states": {"mass_least", "mass_most"},
     # The masses are those of STATES, which has their intervals.
     "rates": {"reliable_mass", "potemkin_mass", "shortcut_mass", "gap_p", "cue_p", "cue_pairwise_p"},
-    "listeners": {"chose_first", "plays_mean"},
+    "listeners": {"plays_mean"},
     "ranks": {"aria", "score", "aria_rank", "judge_rank"},
 }  # fmt: skip
 
@@ -79,7 +91,8 @@ def test_a_number_is_an_estimate_with_its_interval_and_n_or_is_named_as_plain(ta
         assert "method" in columns.names
 
 
-def test_the_page_shows_every_mean_share_correlation_and_variance_with_interval_and_n():
+def test_the_page_shows_every_mean_share_correlation_and_variance_with_interval_and_n(monkeypatch):
+    monkeypatch.setattr(overview, "N_RESAMPLES", 40)
     rows = results()
     (board,) = leaderboards(rows, aggregate.summarise(rows))
     cells = [cell for entry in board["models"] for cell in entry["cells"].values()]

@@ -8,6 +8,7 @@ import pytest
 from operators.audio import AudioError
 from operators.audit.listening import Rating, agreement, listeners, listening_page, read_exports
 from operators.benchmarks.emotions import EmotionAudit
+from operators.statistics import wilson_interval
 from operators.tables import TableError
 from pipelines.listen import read_back
 from tests.browser import opened
@@ -33,6 +34,7 @@ def test_accuracy_and_sides_by_hand():
     assert (anna["n_rated"], anna["n_correct"], anna["n_cannot_tell"]) == (3, 2, 1)
     assert anna["accuracy"] == pytest.approx(2 / 3) and anna["chose_first"] == pytest.approx(2 / 3)
     assert anna["wilson_low"] < 2 / 3 < anna["wilson_high"]
+    assert (anna["first_low"], anna["first_high"]) == wilson_interval(2, 3)
     assert (ben["n_rated"], ben["accuracy"], ben["chose_first"]) == (0, None, None)
 
 

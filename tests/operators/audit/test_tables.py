@@ -15,6 +15,7 @@ from operators.audit.outcomes import instances, judged
 from operators.audit.presentation import PROBES, Design, planned_calls
 from operators.audit.tables import ACCURACY, RATES, STATES, tables
 from operators.audit_states import STATE_NAMES, agreement_rate, youdens_j
+from operators.statistics import wilson_interval
 from tests.audit_toys import items_of, judge, positional, reply, single, wrong
 
 N = 40
@@ -160,7 +161,7 @@ def test_a_judge_that_ignores_audio_gets_half_and_is_named_a_shortcut_user(items
     assert cell(found, "pointwise")["voice_changes"] == 0.0 and cell(found, "pointwise")["youden_j"] == 0.0
     told = diagnosis(verdicts)
     assert told.diagnosis == "shortcut" and told.headline.startswith("Shortcut user.")
-    assert any("changed with the voice in 0.0% of 40 items" in line for line in told.details)
+    assert any("changed with the voice in 0.0% of 40 pairs of calls" in line for line in told.details)
     assert any("Position bias: it says R1 in 100.0%" in line for line in told.details) == (habit == "R1")
 
 
@@ -230,7 +231,14 @@ def test_position_bias_shows_in_the_split_and_in_the_order_consistency(items):
         assert cell(found, probe, "right_second")["accuracy"] == 0.0
         row = cell(found, probe)
         assert (row["accuracy"], row["order_consistency"], row["youden_j"]) == (0.5, 0.0, 0.0)
-    assert cell(found, "pointwise")["n_both_orders"] == 2 * N
+    row = cell(found, "pointwise")
+    assert row["n_both_orders"] == 2 * N
+    # Four calls on each of 40 items, all R1: of the first 40 / 40 by items, sensitivity 1, specificity 0.
+    assert (row["said_first_low"], row["said_first_high"]) == wilson_interval(N, N)
+    least, most = wilson_interval(N, N)[0], wilson_interval(0, N)[1]
+    assert (row["youden_low"], row["youden_high"]) == pytest.approx((least - 1, most))
+    assert (row["order_low"], row["order_high"]) == (0.0, most)
+    assert (row["voice_low"], row["voice_high"]) == pytest.approx((0.0, most))
     assert any("keeps to its choice in 0.0% of 80 calls" in line for line in diagnosis(verdicts).details)
     steady = audit(judge(calls, lambda call: call["branch"] == 0))
     assert cell(steady, "pointwise")["order_consistency"] == 1.0

@@ -7,8 +7,19 @@ import pytest
 
 from operators.mugen.presentation import DIMENSIONS
 from operators.mugen.report import show, with_interval
-from operators.mugen.tables import AGREEMENT, CURVE, POSITIONS, SCALING, accuracy, scaling, summarise
-from operators.mugen.votes import VOTES
+from operators.mugen.tables import (
+    AGREEMENT,
+    CURVE,
+    POSITIONS,
+    SCALING,
+    accuracy,
+    agreement,
+    positions,
+    scaling,
+    summarise,
+)
+from operators.mugen.votes import TRIALS, VOTES
+from operators.statistics import wilson_interval, wilson_interval_of_mean
 
 # MUGEN Table 2 with the number of items of each column (the paper's 1,750 in all).
 ITEMS = dict(zip(DIMENSIONS, (150, 200, 400, 250, 250, 250, 250), strict=True))
@@ -49,6 +60,39 @@ def test_table_2_comes_out_to_two_decimals_from_counts(model):
     assert [with_interval(found[dimension]) for dimension in ITEMS] == cells
     assert with_interval(found["all"]) == overall
     assert all(row["wilson_low"] < row["accuracy"] < row["wilson_high"] for row in found.values())
+
+
+def test_the_trials_of_an_item_are_one_cluster_for_intervals():
+    """Item a holds the right clip at position 1 in both trials and takes it once; b at position 2 and takes it twice."""
+    said = [("a", 0, 0), ("a", 0, 1), ("b", 1, 1), ("b", 1, 1), ("b", 1, None)]
+    fixed = {
+        "model": "m",
+        "benchmark": "b",
+        "prompt": "p",
+        "permuted": True,
+        "voting": True,
+        "audio_order": [0, 1],
+    }
+    rows = [
+        fixed
+        | {
+            "item_id": item,
+            "trial": n,
+            "gold_position": gold,
+            "option_position": chosen,
+            "choice_index": chosen,
+        }
+        for n, (item, gold, chosen) in enumerate(said)
+    ]
+    trials = pa.Table.from_pylist(rows, schema=TRIALS)
+    first, second = positions(trials).to_pylist()
+    assert (first["n_gold"], first["accuracy"]) == (2, 0.5)
+    assert (first["wilson_low"], first["wilson_high"]) == wilson_interval_of_mean(0.5, 1)
+    assert (second["n_gold"], second["accuracy"]) == (2, 1.0)
+    assert (second["wilson_low"], second["wilson_high"]) == wilson_interval(1, 1)
+    (row,) = agreement(trials).to_pylist()  # the two trials of a differ, those of b do not: a mean of 0 and 1
+    for name in ("agreement", "unanimous"):
+        assert (row[name], row[f"{name}_low"], row[f"{name}_high"]) == (0.5, *wilson_interval(1, 2))
 
 
 def test_gains_are_paired_over_items():
