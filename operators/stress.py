@@ -172,8 +172,8 @@ def _change(before: pa.Table, after: pa.Table, outcome: str, n_resamples: int, s
     if line["n_clusters"] > 1:
         found = paired_bootstrap(new, old, items, n_resamples=n_resamples, seed=seed)
         line |= {"low": found.low, "high": found.high, "p": found.p}
-        for name, values in (("before", old), ("after", new)):
-            mean = paired_bootstrap(values, np.zeros(len(values)), items, n_resamples=n_resamples, seed=seed)
+        for name, scores in (("before", old), ("after", new)):
+            mean = paired_bootstrap(scores, np.zeros(len(scores)), items, n_resamples=n_resamples, seed=seed)
             line |= {f"{name}_low": mean.low, f"{name}_high": mean.high}
     return line
 

@@ -28,7 +28,7 @@ TERMS = [
     ("Protocol gap", "Pairwise minus pointwise accuracy."),
     ("Cue dependence", "Pointwise accuracy under the cue minus accuracy without one."),
     ("Youden's J", "How much oftener it says R1 where R1 is right than where it is wrong: 0 for a guess, 1 for a perfect judge."),
-    ("Voice changes answer", "Share of items whose two voices, all else equal, got different answers. A perfect judge: all."),
+    ("Voice changes answer", "Share of pairs of calls, alike but for the voice, with different answers. A perfect judge: all."),
     ("Order kept", "Share of calls answered alike with the replies exchanged; measured with counterbalance=true."),
 ]  # fmt: skip
 

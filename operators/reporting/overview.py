@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -23,6 +23,9 @@ from operators.statistics import eta_squared, pearson_matrix
 from operators.usage import COUNTS, totals
 
 N_RESAMPLES = 500  # of the shares of variance and of the correlations, which are many
+
+# A table [models, others], the same drawn anew, and how many items they rest on.
+Drawn = tuple[np.ndarray, Iterable[np.ndarray], int]
 
 
 def overview(rows: pa.Table, records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -81,17 +84,13 @@ def variance(rows: pa.Table) -> list[dict[str, Any]]:
     benchmarks = list(dict.fromkeys(rows["benchmark"].to_pylist()))
     for benchmark in benchmarks:
         mine = [row for row in _cells(rows) if row["benchmark"] == benchmark]
-        found.append(_decomposed(f"{benchmark}: model and item", "item", mine, "item_id", None))
-    if len(benchmarks) > 1:
         found.append(
-            _decomposed(
-                "all benchmarks: model and benchmark",
-                "benchmark",
-                _cells(rows),
-                "benchmark",
-                cells_of_rows(rows),
-            )
+            _decomposed(f"{benchmark}: model and item", "item", lambda m, mine=mine: _by_item(mine, m))
         )
+    if len(benchmarks) > 1:
+        cells = cells_of_rows(rows)
+        title = "all benchmarks: model and benchmark"
+        found.append(_decomposed(title, "benchmark", lambda m: _by_benchmark(cells, m)))
     return [entry for entry in found if entry["rows"]]
 
 
@@ -99,36 +98,40 @@ def _cells(rows: pa.Table) -> list[dict[str, Any]]:
     return rows.select(["model", "benchmark", "item_id", *MEASURES]).to_pylist()
 
 
-def _decomposed(
-    title: str, other: str, cells: Sequence[Mapping[str, Any]], key: str, drawn_from: Cells | None
-) -> dict[str, Any]:
-    """Shares and their intervals: items are drawn anew, which are the columns themselves, or lie behind the means of
-    benchmarks (`drawn_from`)."""
+def _decomposed(title: str, other: str, drawn: Callable[[str], Drawn]) -> dict[str, Any]:
+    """Shares of every measure with their intervals, and their chart; `drawn` gives a measure's tables."""
     result: list[dict[str, Any]] = []
     for measure in MEASURES:
-        table, kept = _without_gaps(cells, key, measure)
+        table, redrawn, n_items = drawn(measure)
         if min(table.shape) < 2:
             continue
         parts = eta_squared(table)
         if not math.isnan(parts.model):
             named = {"model": parts.model, other: parts.dataset, "residual": parts.residual}
-            n_items = table.shape[1] if drawn_from is None else drawn_from.n_items()
             shape = {"n_models": table.shape[0], "n_others": table.shape[1], "n_items": n_items}
-            if drawn_from is None:
-                redrawn = _columns_drawn(table)
-            else:
-                places = [drawn_from.datasets.index(name) for name in kept]
-                redrawn = drawn_from.redrawn(measure, N_RESAMPLES, 0)[:, :, places]
-            result.append(
-                {"measure": measure, **shape, "parts": named, "intervals": _intervals(redrawn, other)}
-            )
-    drawn = [
+            bounds = _intervals(redrawn, other)
+            result.append({"measure": measure, **shape, "parts": named, "intervals": bounds})
+    shares = [
         {"name": charts.SHORT[row["measure"]], "part": part, "share": share}
         for row in result
         for part, share in row["parts"].items()
     ]
-    chart = draw(charts.shares(drawn, ["model", other, "residual"])) if drawn else None
+    chart = draw(charts.shares(shares, ["model", other, "residual"])) if result else None
     return {"title": title, "other": other, "rows": result, "chart": chart}
+
+
+def _by_item(cells: Sequence[Mapping[str, Any]], measure: str) -> Drawn:
+    """Models x items: the items that are drawn anew are the columns themselves."""
+    table = _without_gaps(cells, measure)
+    return table, _columns_drawn(table), table.shape[1]
+
+
+def _by_benchmark(cells: Cells, measure: str) -> Drawn:
+    """Models x benchmarks: items are drawn anew within each benchmark, behind its means of item means."""
+    kept = np.flatnonzero(np.isfinite(cells.means[measure]).all(axis=0))
+    redrawn = cells.redrawn(measure, N_RESAMPLES, 0)[:, :, kept]
+    n_items = sum(int((cells.items[measure][place].counts > 0).any(axis=1).sum()) for place in kept)
+    return cells.means[measure][:, kept], redrawn, n_items
 
 
 def _columns_drawn(table: np.ndarray) -> Iterator[np.ndarray]:
@@ -161,17 +164,17 @@ def correlation_lines(rows: pa.Table, benchmark: str) -> list[dict[str, Any]]:
     ]
 
 
-def _without_gaps(cells: Sequence[Mapping[str, Any]], key: str, measure: str) -> tuple[np.ndarray, list[str]]:
-    """[models, others] mean of the measure per cell, over the others that every model has; and those others."""
-    sums: dict[tuple[str, str], list[float]] = {}
+def _without_gaps(cells: Sequence[Mapping[str, Any]], measure: str) -> np.ndarray:
+    """[models, items] mean of the measure over an item's trials, of the items that every model has."""
+    values: dict[tuple[str, str], list[float]] = {}
     for row in cells:
         if row[measure] is not None:
-            sums.setdefault((row["model"], row[key]), []).append(row[measure])
+            values.setdefault((row["model"], row["item_id"]), []).append(row[measure])
     models = sorted({row["model"] for row in cells})
-    others = sorted({row[key] for row in cells})
-    kept = [other for other in others if all((model, other) in sums for model in models)]
-    table = [[float(np.mean(sums[model, other])) for other in kept] for model in models]
-    return np.array(table).reshape(len(models), len(kept)), kept
+    items = sorted({row["item_id"] for row in cells})
+    kept = [item for item in items if all((model, item) in values for model in models)]
+    table = [[float(np.mean(values[model, item])) for item in kept] for model in models]
+    return np.array(table).reshape(len(models), len(kept))
 
 
 def usage(rows: pa.Table) -> list[dict[str, Any]]:

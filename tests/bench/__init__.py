@@ -1,1 +1,2 @@
-"""Throughput of the metrics against a plain loop and against their models alone. Nothing asserts a time."""
+"""What things cost: metrics against a plain loop and their models alone, votes, requests, the page, workers, the driver,
+nights. Nothing asserts a time."""

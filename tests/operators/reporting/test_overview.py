@@ -42,6 +42,17 @@ def test_two_benchmarks_are_compared_by_their_means():
     ]  # fmt: skip
 
 
+def test_a_benchmark_counts_its_items_alike_however_many_trials_they_have():
+    """M1 of a on toy: item 0 three times 0, item 1 once 0.8, a mean of 0.4 and not 0.2. Means [[0.4, 0.4], [0.4, 0.8]]:
+    grand mean 0.5, models 0.4 and 0.6, benchmarks too: 0.04 of 0.12 each, and as much is left."""
+    rows = [scored({"a": [0.0, 0.8], "b": [0.4, 0.4]}), scored({"a": [0.4, 0.4], "b": [0.8, 0.8]}, "other")]
+    repeated = [rows[0].slice(0, 1)] * 2
+    *_, block = variance(pa.concat_tables([*rows, *repeated]))
+    (found,) = (one for one in block["rows"] if one["measure"] == METRICS[0])
+    assert found["parts"] == pytest.approx({"model": 1 / 3, "benchmark": 1 / 3, "residual": 1 / 3})
+    assert (found["n_others"], found["n_items"]) == (2, 4)
+
+
 @pytest.mark.weights
 def test_one_model_on_one_item_still_makes_a_page():
     data = overview(results(n_items=1, models=("only",)), {"run": {}})
