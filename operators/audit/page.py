@@ -86,6 +86,7 @@ def _accuracy(rows: Sequence[Row]) -> dict[str, Any]:
             return None
         kept = {column: row[column] for column in ("accuracy", "n_calls", "n_scored", "n_correct")}
         kept |= {"low": row["wilson_low"], "high": row["wilson_high"], "turns": row["turn_accuracy"]}
+        kept |= {name: row[name] for name in ("turn_low", "turn_high")}
         return kept | {place: split[name, place]["accuracy"] for place in ("right_first", "right_second")}
 
     return {"judge": judge_name(rows[0]), "cue": rows[0]["cue"], "probes": [probe(name) for name in PROBES]}

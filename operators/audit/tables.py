@@ -112,7 +112,7 @@ def _in_order(groups: dict[tuple, list]) -> list[tuple[tuple, list]]:
 def _accuracy(calls: Sequence[Mapping[str, Any]]) -> Row:
     known = [call for call in calls if call["correct"] is not None]
     n, scored, right = len(calls), len(known), sum(call["correct"] for call in known)
-    low, high = wilson_interval(right, scored)
+    low, high = wilson_interval_of_clusters([call["correct"] for call in known], _asked(known))
     failed = sum(call["response"] is None for call in calls)
     row = {"n_calls": n, "n_scored": scored, "n_correct": right}
     row |= {"n_failed": failed, "n_unparsed": n - scored - failed}
@@ -121,6 +121,11 @@ def _accuracy(calls: Sequence[Mapping[str, Any]]) -> Row:
     row["chance"] = _share(sum(_chance(call) for call in calls), n)
     row |= _turns(known) | _habits(known) | _pairs(calls)
     return {name: _number(value) for name, value in row.items()}
+
+
+def _asked(calls: Iterable[Mapping[str, Any]]) -> list[tuple]:
+    """What a call or an instance is about. The paper's intervals count calls; a call asked in both orders is one."""
+    return [(call["item_id"], call["branch"]) for call in calls]
 
 
 def _chance(call: Mapping[str, Any]) -> float:
@@ -205,11 +210,13 @@ def states(instances: Sequence[Mapping[str, Any]]) -> list[Row]:
         about = dict(zip(GROUP, key, strict=True))
         p, o, j = ([cell[name] for cell in cells] for name in "poj")
         kept = complete_items(p, o, j)
-        counts = Counter("".join(map(str, state)) for state in zip(kept.p, kept.o, kept.j, strict=True))
+        found = ["".join(map(str, state)) for state in zip(kept.p, kept.o, kept.j, strict=True)]
+        asked = _asked(cell for cell in cells if None not in (cell["p"], cell["o"], cell["j"]))
+        counts = Counter(found)
         n, bounds = len(kept.p), mass_bounds(p, o, j)
         masses = state_masses(*kept[:3]) if n else dict.fromkeys(STATE_NAMES)
         for state, name in STATE_NAMES.items():
-            low, high = wilson_interval(counts[state], n)
+            low, high = wilson_interval_of_clusters([one == state for one in found], asked)
             row = {"n_instances": n, "n_excluded": kept.n_excluded, "n_in_state": counts[state]}
             row |= {"mass": masses[state], "wilson_low": _number(low), "wilson_high": _number(high)}
             row |= dict(zip(("mass_least", "mass_most"), bounds[state], strict=True))

@@ -54,7 +54,7 @@ function accuracyRow(row) {
     return node("td", { class: "n" }, pct(probe.accuracy),
       node("span", { class: "under" }, range(probe.low, probe.high, pct)),
       node("span", { class: "under" }, `${probe.n_correct} of ${probe.n_scored}${lost ? `, ${lost} null` : ""}`),
-      probe.turns === null ? null : node("span", { class: "under" }, `per turn ${pct(probe.turns)}`),
+      probe.turns === null ? null : node("span", { class: "under" }, `per turn ${pct(probe.turns)} (${range(probe.turn_low, probe.turn_high, pct)})`),
       node("span", { class: "under" }, `R1/E1 right ${pct(probe.right_first)}, R2/E2 right ${pct(probe.right_second)}`));
   }));
 }

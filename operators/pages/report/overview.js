@@ -47,15 +47,16 @@ function leaderboard(board, labels) {
   const told = `${board.benchmark}: ${Math.min(...n) === Math.max(...n) ? n[0] : `${Math.min(...n)} to ${Math.max(...n)}`} items. ` +
     `Darker is a better rank in the column; small print: 95% intervals over items (Student's; for shares Wilson's).${Math.min(...n) < 20 ? " Few items: the intervals are rough." : ""}`;
   const { charts } = board;
+  const lines = charts.correlation_lines;
   return [
     boardTable(told, [...metrics, ...PERCENT], board.models),
     node("div", { class: "charts" },
       figure(charts.scatter, "ARIA against accuracy", "Modes as in section 3.4 of ARIA-Rubrics, high meaning at least the median of the models here; a model that fits none has no mode. Bars are 95% intervals."),
       figure(charts.profiles, "Profile of every model", "Mean of each metric."),
       figure(charts.correlations, "Correlation between metrics", charts.n_correlated && `Pearson, over the ${charts.n_correlated} rows with all six metrics.`)),
-    charts.correlation_lines && node("details", {}, node("summary", {}, "Correlations with 95% intervals"), table(`${charts.correlation_lines[0].method}${charts.correlation_lines[0].note ? `; ${charts.correlation_lines[0].note}` : ""}`, [
+    lines && node("details", {}, node("summary", {}, "Correlations with 95% intervals"), table([lines[0].method, ...new Set(lines.map((line) => line.note).filter(Boolean))].join("; "), [
       { title: "Metrics", of: (line) => line.pair }, { title: "Pearson's r", number: true, of: (line) => shown(line.estimate) }, { title: "95% interval", number: true, of: (line) => between([line.low, line.high]) },
-      { title: "rows", number: true, of: (line) => String(line.n) }, { title: "items", number: true, of: (line) => String(line.n_clusters) }], charts.correlation_lines)),
+      { title: "rows", number: true, of: (line) => String(line.n) }, { title: "items", number: true, of: (line) => String(line.n_clusters) }], lines)),
     charts.distributions.length > 0 && node("h3", {}, "Distribution of every metric over items"),
     charts.distributions.length > 0 && node("p", { class: "soft" }, "Bar: middle half, tick: median, line: 5% to 95%."),
     node("div", { class: "charts" }, charts.distributions.map((found) => figure(found.tree, found.title))),

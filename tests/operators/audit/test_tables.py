@@ -15,7 +15,7 @@ from operators.audit.outcomes import instances, judged
 from operators.audit.presentation import PROBES, Design, planned_calls
 from operators.audit.tables import ACCURACY, RATES, STATES, tables
 from operators.audit_states import STATE_NAMES, agreement_rate, youdens_j
-from operators.statistics import wilson_interval
+from operators.statistics import wilson_interval, wilson_interval_of_mean
 from tests.audit_toys import items_of, judge, positional, reply, single, wrong
 
 N = 40
@@ -233,6 +233,10 @@ def test_position_bias_shows_in_the_split_and_in_the_order_consistency(items):
         assert (row["accuracy"], row["order_consistency"], row["youden_j"]) == (0.5, 0.0, 0.0)
     row = cell(found, "pointwise")
     assert row["n_both_orders"] == 2 * N
+    # 80 calls, each in both orders: half are right, and the intervals count 80, not 160.
+    assert (row["n_scored"], row["wilson_low"], row["wilson_high"]) == (4 * N, *wilson_interval(N, 2 * N))
+    state = next(one for one in found["states"] if one["n_in_state"])
+    assert state["wilson_low"] == wilson_interval_of_mean(state["mass"], 2 * N)[0]
     # Four calls on each of 40 items, all R1: of the first 40 / 40 by items, sensitivity 1, specificity 0.
     assert (row["said_first_low"], row["said_first_high"]) == wilson_interval(N, N)
     least, most = wilson_interval(N, N)[0], wilson_interval(0, N)[1]

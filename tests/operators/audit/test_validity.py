@@ -34,7 +34,12 @@ def test_instances_that_lack_an_outcome_count_as_the_table_of_states_counts_them
     """Two of four complete instances are in "111", two in "110"; a fifth has no O. So the masses are 1/2 and 1/2."""
     about = {"model": "m", "benchmark": "b", "kind": "k", "control": "none", "cue": "none"}
     outcomes = [(True, True, True)] * 2 + [(True, True, False)] * 2 + [(True, None, True)]
-    made = states_table([about | dict(zip("poj", each, strict=True)) for each in outcomes])
+    made = states_table(
+        [
+            about | {"item_id": str(n), "branch": 0} | dict(zip("poj", each, strict=True))
+            for n, each in enumerate(outcomes)
+        ]
+    )
     (row,) = profiles(made, states("m", [0, 0, 0, 0, 0, 0, 2, 2]))
     assert (row["n_first"], row["n_excluded_first"], row["n_second"]) == (4, 1, 4)
     assert row["largest_difference"] == 0 and row["slope"] == pytest.approx(1)
