@@ -1,7 +1,7 @@
 """Which stored responses a night must look at, and which rows of the last one still hold: without a Python object per row.
 
 A row of the last night holds where the same scorers would score the same response to the same question: model and question are
-in its `fingerprint` and `content`, and the scorers are checked by the caller. A row in which anything is missing is looked at
+in its `fingerprint` and `content`, the response is where it was (`untouched`), and the scorers are checked by the caller. A row in which anything is missing is looked at
 again: a null is no result.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -62,6 +63,25 @@ def carry(
         rows = known.take(places.drop_null())
         # A name may stand for another model since, and this one for itself with its fingerprint.
         now.add(with_columns(rows, {"model": names_of(kept, named)}))
+
+
+def response_parts(store: Store, fingerprint: str) -> list[str]:
+    """The parts of the store in which a model's responses lie now, by name."""
+    return [path.rsplit("/", 1)[-1] for path in store.shelf(f"responses/{fingerprint}").parts()]
+
+
+def untouched(store: Store, models: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """The fingerprints among the `models` of a night whose responses lie where they lay then.
+
+    The oldest response to a question is the valid one, so parts that came since change nothing. A part that is gone may
+    have been written anew with other responses: what was scored from it must be looked up again.
+    """
+    found = set()
+    for one in models.values():
+        then, fingerprint = one.get("response_parts"), one.get("fingerprint")
+        if then is not None and set(then) <= set(response_parts(store, fingerprint)):
+            found.add(fingerprint)
+    return found
 
 
 def whole(rows: pa.Table) -> np.ndarray:

@@ -20,7 +20,7 @@ from operators.aggregate import failure_reasons, finish_rows, moments, reasons_t
 from operators.asked import answered, with_answers
 from operators.base import Spec
 from operators.buckets import Buckets, groups
-from operators.carrying import QUESTION, carry, questions
+from operators.carrying import QUESTION, carry, questions, untouched
 from operators.extraction import Extract
 from operators.fingerprint import fingerprint
 from operators.locators import shown
@@ -58,13 +58,17 @@ def night_rows(
     series, last = before
     (folder / "results.parquet").unlink(missing_ok=True)  # of an earlier night in this folder
     rows = Rows(*(Buckets(scratch / name, nights.NIGHT_ROW) for name in Rows._fields))
-    for table in nights.stream(store, series, last.name) if last else ():
-        rows.last.add(table)
-    usable = rows.last if last and not settings.results and same_scorers(last, scorers) else None
+    usable = Buckets(scratch / "usable", nights.NIGHT_ROW)
+    if last:
+        carried = not settings.results and same_scorers(last, scorers)
+        kept = untouched(store, last.record.get("models", {})) if carried else set()
+        for table in nights.stream(store, series, last.name):
+            rows.last.add(table)
+            usable.add(table.filter(pc.is_in(table["fingerprint"], pa.array(sorted(kept), pa.string()))))
     todo = Buckets(scratch / "todo", QUESTION)
     carry(
         questions(store, named, scratch),
-        usable or Buckets(scratch / "none", nights.NIGHT_ROW),
+        usable,
         named,
         todo,
         rows.now,

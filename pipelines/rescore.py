@@ -20,6 +20,7 @@ from rich.console import Console
 from operators import drift_report, nights
 from operators.asked import names_in_results
 from operators.base import Spec, Stage
+from operators.carrying import response_parts
 from operators.drift import Drift, drift, other_scorers
 from operators.extraction import Extract
 from operators.inspection import contents
@@ -65,16 +66,15 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
         require(spec)
     folder = Path(settings.out) if settings.out else free_folder(f"rescore-{series}")
     folder.mkdir(parents=True, exist_ok=True)
+    # Before anything is read: a part that comes meanwhile is not one that this night has seen.
+    models = {
+        new: describe(store, fingerprint) for fingerprint, names in named.items() for new in names.values()
+    }
     # Beside the results, because a system's folder for temporary files may be small, or in memory.
     with TemporaryDirectory(dir=folder, prefix=".scratch-") as scratch:
         rows, n_carried = night_rows(
             settings, store, named, scorers, (series, last), folder, Path(scratch), journal
         )
-        models = {
-            new: describe(store, fingerprint)
-            for fingerprint, names in named.items()
-            for new in names.values()
-        }
         write_record(
             folder,
             config,
@@ -110,7 +110,11 @@ def report_work(settings: Rescore, journal: Journal, n_rows: int, n_carried: int
 def describe(store: Store, fingerprint: str) -> dict[str, Any]:
     """What a night's record says of a model."""
     found = store.shelf(f"asked/{fingerprint}").spec() or {}
-    return {"fingerprint": fingerprint, "spec": found.get("spec")}
+    return {
+        "fingerprint": fingerprint,
+        "spec": found.get("spec"),
+        "response_parts": response_parts(store, fingerprint),
+    }
 
 
 def tell_unknown(store: Store, named: Mapping[str, Any]) -> None:

@@ -34,6 +34,7 @@ from operators.frames import with_columns
 from operators.nights import NIGHT_ROW
 from operators.schema import ASKED, METRICS, STORED_RESPONSE
 from operators.store import Store
+from pipelines.rescore import describe
 from tests import toys
 from tests.pipelines.cli import ROOT, TOYS
 
@@ -125,7 +126,7 @@ def seed_night(root: Path, name: str = "2026-01-01") -> None:
     record = {
         "fingerprints": {key: fingerprint(spec) for key, spec in specs.items()},
         "specs": {key: canonical(spec) for key, spec in specs.items()},
-        "models": {"synthetic": {"fingerprint": fingerprint(model), "spec": canonical(model)}},
+        "models": {"synthetic": describe(store, fingerprint(model))},
     }
     (folder / "run.json").write_text(json.dumps(record))
 

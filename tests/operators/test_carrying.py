@@ -7,7 +7,7 @@ import pytest
 from operators import nights
 from operators.asked import names_in_results
 from operators.buckets import Buckets, groups
-from operators.carrying import QUESTION, carry, questions
+from operators.carrying import QUESTION, carry, questions, response_parts, untouched
 from operators.fingerprint import fingerprint
 from operators.frames import with_columns
 from operators.schema import METRICS
@@ -81,3 +81,17 @@ def test_no_night_before_and_no_rows_at_all(stored, tmp_path):
     todo, now = shared_out(stored, nights.NIGHT_ROW.empty_table(), tmp_path)
     assert len(todo) == ROWS and now.num_rows == 0
     assert list(groups(np.zeros(64, dtype=np.int64))) == []
+
+
+def test_responses_that_were_written_anew_are_looked_up_again(tmp_path):
+    fill(tmp_path, 0, 5)
+    store = Store(str(tmp_path))
+    then = {"synthetic": {"fingerprint": PRINT, "response_parts": response_parts(store, PRINT)}}
+    assert len(response_parts(store, PRINT)) == 1 and untouched(store, then) == {PRINT}
+    fill(tmp_path, 5, 9)
+    assert untouched(store, then) == {PRINT}, "what came since changes nothing that was there"
+    (part,) = then["synthetic"]["response_parts"]
+    (tmp_path / "responses" / PRINT / part).unlink()
+    fill(tmp_path, 0, 5)
+    assert untouched(store, then) == set()
+    assert untouched(store, {"synthetic": {"fingerprint": PRINT}}) == set(), "a night that did not record it"
