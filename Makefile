@@ -10,7 +10,7 @@ CHROMIUM := { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -
 .PHONY: help eval test test-fast test-vllm bench lint setup clean
 help:
 	@echo "make eval       score the embedded model on the built-in benchmark (sets everything up first)"
-	@echo "make test       all tests;  make test-fast: those that need no weights (under a minute)"
+	@echo "make test       all tests;  make test-fast: those that need no weights (about a minute)"
 	@echo "make test-vllm  a real vLLM on CPUs, in an environment of its own (3.9 GB)"
 	@echo "make bench      throughput of every metric against a plain loop and the bare forward pass"
 	@echo "make lint       ruff"
