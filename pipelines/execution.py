@@ -14,7 +14,6 @@ from __future__ import annotations
 import copy
 import logging
 import os
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +29,6 @@ from pipelines.ledger import Account
 from pipelines.pool import Pool, given_up
 
 RETRIES = 2
-LOOK_EVERY = 5.0  # seconds between two looks of a waiting worker at which nodes are alive
 ROW = "execution.row"
 
 
@@ -114,16 +112,20 @@ class _Ledgers:
 
     def __init__(self) -> None:
         import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         # One that dies with its node starts anew and knows nothing: work is then repeated, and no row is lost.
-        options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
+        # Beside the driver: on a node that dies, the account would take the work of all the others down with it.
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        options = {
+            "num_cpus": 0, "max_restarts": -1, "max_task_retries": -1, "scheduling_strategy": here
+        }  # fmt: skip
         self.account = ray.remote(**options)(Account).remote()
 
-    def enter(self) -> None:
-        """A worker that died in the middle of a block left claims that nobody else could settle."""
+    def drop_claims(self, worker: str) -> None:
         import ray
 
-        ray.get(self.account.enter.remote(_worker_id(), ray.get_runtime_context().get_node_id()))
+        ray.get(self.account.drop.remote(worker))
 
     def __call__(self, stage: str) -> _Ledger:
         return _Ledger(self.account, _worker_id(), stage)
@@ -134,24 +136,12 @@ class _Ledger:
 
     def __init__(self, account: object, worker: str, stage: str) -> None:
         self._account, self._worker, self._stage = account, worker, stage
-        self._looked = time.monotonic()
 
     def claim(self, memo: str, keys: list) -> tuple[dict, list]:
         import ray
 
         found, mine = ray.get(self._account.claim.remote(self._worker, f"{self._stage}.{memo}", keys))
-        if len(found) + len(mine) < len(keys):
-            self._free_what_dead_nodes_hold()
         return copy.deepcopy(found), mine  # for the reason that the account has
-
-    def _free_what_dead_nodes_hold(self) -> None:
-        import ray
-
-        if time.monotonic() - self._looked < LOOK_EVERY:
-            return
-        self._looked = time.monotonic()
-        alive = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
-        ray.get(self._account.drop_all_but.remote(alive))
 
     def settle(self, memo: str, results: dict, given_back: list) -> None:
         import ray
@@ -167,11 +157,11 @@ def _worker_id() -> str:
 
 
 class _Worker(Pool):
-    """A Pool in an actor."""
+    """A Pool in an actor. One that died in the middle of a block left claims that nobody else could settle."""
 
     def __init__(self, stages: list[Stage], ledgers: _Ledgers | None) -> None:
         if ledgers:
-            ledgers.enter()
+            ledgers.drop_claims(_worker_id())
         super().__init__(stages, ledgers)
 
 

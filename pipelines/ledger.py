@@ -2,8 +2,8 @@
 
 Every copy of a step has its own worker. A worker claims the units that nobody has claimed and settles them with their
 results, or gives them back. A worker that died held claims that nobody will settle: its successor drops them first, and
-where none comes (its node is gone, the others have all cards) whoever waits for them drops what was claimed on nodes that
-are gone; what even that misses is free after a while. Nobody waits while holding claims, so nobody waits for ever.
+where none comes (its node is gone, the others have all cards) they are free after a while. Nobody waits while holding
+claims, so nobody waits for ever.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import time
 from collections import defaultdict
-from collections.abc import Collection, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 from operators.batching import KEPT
@@ -30,7 +30,6 @@ class Account:
         self._size, self._abandoned_after = size, abandoned_after
         self._known: dict[str, dict[Hashable, Any]] = defaultdict(dict)
         self._claims: dict[str, dict[Hashable, tuple[str, float]]] = defaultdict(dict)
-        self._nodes: dict[str, str] = {}
 
     def claim(
         self, worker: str, memo: str, units: list[Hashable]
@@ -60,15 +59,7 @@ class Account:
         while len(known) > self._size:
             del known[next(iter(known))]
 
-    def enter(self, worker: str, node: str) -> None:
-        """`worker` begins on `node`: what it claimed in an earlier life is free."""
-        self._nodes[worker] = node
-        self._drop({worker})
-
-    def drop_all_but(self, nodes: Collection[str]) -> None:
-        """Free what was claimed on other nodes than these, which are alive."""
-        self._drop({worker for worker, node in self._nodes.items() if node not in nodes})
-
-    def _drop(self, workers: set[str]) -> None:
+    def drop(self, worker: str) -> None:
+        """Free what `worker` has claimed."""
         for memo, claims in self._claims.items():
-            self._claims[memo] = {unit: claim for unit, claim in claims.items() if claim[0] not in workers}
+            self._claims[memo] = {unit: claim for unit, claim in claims.items() if claim[0] != worker}

@@ -82,19 +82,8 @@ def test_claims_of_a_dead_worker_are_free_again_and_its_results_stay():
     account.claim("a", "m", ["x", "y"])
     account.claim("b", "m", ["z"])
     account.settle("m", {"x": 1}, [])
-    account.enter("a", "node 1")
+    account.drop("a")
     assert account.claim("c", "m", ["x", "y", "z"]) == ({"x": 1}, ["y"])
-
-
-def test_claims_on_a_node_that_is_gone_are_free_and_those_of_a_worker_that_moved_are_not():
-    account = Account()
-    for worker, node in (("a", "gone"), ("b", "alive"), ("moved", "gone")):
-        account.enter(worker, node)
-    account.enter("moved", "alive")
-    for worker, unit in (("a", "x"), ("b", "y"), ("moved", "z"), ("never entered", "w")):
-        account.claim(worker, "m", [unit])
-    account.drop_all_but(["alive"])
-    assert account.claim("c", "m", ["x", "y", "z", "w"]) == ({}, ["x"])
 
 
 def test_workers_at_the_same_time_compute_each_unit_once():
