@@ -14,9 +14,9 @@ import pandas as pd
 import pyarrow as pa
 
 from operators.aggregate import MEASURES
+from operators.asked import PLACE
 from operators.moments import Moments
 
-PLACE = ["model", "benchmark", "item_id", "trial"]
 COMPARED = (*MEASURES, "accuracy")
 NONE = Moments()
 
@@ -84,7 +84,7 @@ def _systems(rows: pa.Table) -> set[tuple[str, str]]:
 def moves(last: pa.Table, now: pa.Table) -> Iterator[tuple[tuple[str, str], list[Moved]]]:
     """((model, benchmark), one Moved for each of COMPARED) of two portions of nights about the same items."""
     joined = _frame(last).merge(
-        _frame(now), on=PLACE, how="outer", suffixes=("_last", "_now"), indicator="side"
+        _frame(now), on=list(PLACE), how="outer", suffixes=("_last", "_now"), indicator="side"
     )
     for pair, rows in joined.groupby(["model", "benchmark"], sort=True):
         items = pd.factorize(rows["item_id"])[0]

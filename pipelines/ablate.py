@@ -23,7 +23,7 @@ from rich.console import Console
 
 from operators import ablation_report
 from operators.ablation import agreement, means
-from operators.asked import answered, names_in_results, stored_batches
+from operators.asked import PLACE, answered, names_in_results, stored_batches
 from operators.base import Spec, Stage
 from operators.extraction import Extract
 from operators.schema import ITEM, METRICS
@@ -148,7 +148,7 @@ def score_with_each(
 
 def by_row(rows: pa.Table, scored: Mapping[str, tuple[np.ndarray, list[str | None]]]) -> pa.Table:
     """Every row with every backbone's value and, where there is none, its reason."""
-    table = rows.select(["model", "benchmark", "item_id", "trial"])
+    table = rows.select(PLACE)
     for backbone, (values, reasons) in scored.items():
         table = table.append_column(backbone, pa.array(values, pa.float64(), mask=np.isnan(values)))
         table = table.append_column(f"{backbone}_reason", pa.array(reasons, pa.string()))

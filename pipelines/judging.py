@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from operators.asked import PLACE
 from operators.base import Stage
 from operators.judges.chain_judge import ChainJudge
 from operators.judges.judge_table import RATINGS, judged, show, to_markdown
@@ -43,7 +44,7 @@ def rate(
             find_or_compute([lookup], rows, stage.name)
             entries, reasons = lookup.results()
             journal.add(stage.name, lookup.tally())
-            whose = {column: rows[column] for column in ("model", "benchmark", "item_id", "trial")}
+            whose = {column: rows[column] for column in PLACE}
             stop_if_unavailable(reasons.to_pylist())
             told = {"score": entries["value"], "reason": reasons, "details": entries["details"]}
             parts.append(pa.table({**whose, "judge": pa.repeat(name, rows.num_rows), **told}, schema=RATINGS))

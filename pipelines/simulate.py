@@ -19,6 +19,7 @@ from rich.table import Table
 from operators.base import Resources
 from operators.leaderboard import MIN_WIDTH
 from operators.tables import TableError
+from pipelines.aria_eval import METRIC_STAGES
 from pipelines.config import ConfigError, entry, plain
 from pipelines.execution import resources
 from pipelines.runs import find_run, read_record
@@ -26,8 +27,7 @@ from pipelines.scaling import Driver, Phase, bottleneck, phase, times, together
 from pipelines.simulate_settings import Simulate
 from pipelines.throughput import lasting
 
-SCORERS = ("m1", "m2", "m3", "m4", "m5", "m6")
-PHASES = {"audio": ("audio",), "generate": ("generate",), "extract": ("extract",), "score": SCORERS}
+PHASES = {"audio": ("audio",), "generate": ("generate",), "extract": ("extract",), "score": METRIC_STAGES}
 STAGES = tuple(stage for stages in PHASES.values() for stage in stages)
 
 
