@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from omegaconf import DictConfig, ListConfig
 
-from operators.fingerprint import differing
 from operators.pages.embed import page
 from operators.reporting.clips import Clips
 from operators.reporting.items import blocks, in_order, index
@@ -28,12 +27,11 @@ from pipelines.config import ConfigError, entry, plain
 from pipelines.report_settings import Report
 from pipelines.runs import (
     RESULTS,
-    SCORING,
     find_run,
     read_record,
-    recorded_fingerprints,
     refuse_other_scorers,
     rows_of_runs,
+    unlike_scorers,
 )
 
 # What tells the kinds of run apart: a file that only this kind leaves.
@@ -149,10 +147,9 @@ def _tables(folder: Path, names: Sequence[str]) -> dict[str, pa.Table]:
 
 def about(runs: Sequence[Run], title: str | None, clips: Clips) -> dict[str, str]:
     """Title, introduction and last line of the page; the introduction says where scorers differ."""
-    prints = [recorded_fingerprints(run.record) for run in runs if run.kind == "aria"]
     mixed = (
-        "The runs were scored by different scorers: their numbers do not compare. "
-        if differing(prints, SCORING)
+        "The runs were scored by different scorers, or do not say by which: their numbers do not compare. "
+        if unlike_scorers([run.record for run in runs if run.kind == "aria"])
         else ""
     )
     version = installed(["audio-reasoning-eval"])["audio-reasoning-eval"]

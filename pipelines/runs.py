@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from operators.asked import PLACE
 from operators.fingerprint import differing
 from operators.schema import CHAIN, METRICS, result_schema
 from operators.tables import TableError
@@ -17,7 +18,6 @@ from pipelines.config import ConfigError
 
 RESULTS = "results.parquet"
 SCORING = ("extract", *(metric[:2] for metric in METRICS))  # stages that must agree for numbers to compare
-KEY = ("model", "benchmark", "item_id", "trial")
 ESSENTIAL = ("item_id", "benchmark", "model", "trial", "response", *CHAIN.names, *METRICS)
 
 
@@ -73,7 +73,7 @@ def rows_of_runs(folders: Sequence[Path]) -> pa.Table:
         if not table.num_rows:
             raise TableError(f"{folder}: the run has no rows")
         for place, row in enumerate(table.drop_columns(["audio_uris"]).to_pylist()):
-            key = tuple(row[name] for name in KEY)
+            key = tuple(row[name] for name in PLACE)
             first, known = seen.setdefault(key, (folder, row))
             if known is row:
                 kept.append(place)
@@ -103,19 +103,27 @@ def recorded_fingerprints(record: Mapping[str, Any]) -> Mapping[str, str]:
     return record.get("fingerprints") or {}
 
 
+def unlike_scorers(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The stages whose scorers differ between runs, given by their run.json; all, where several runs record none."""
+    prints = [recorded_fingerprints(record) for record in records]
+    if len(prints) > 1 and not any(prints):
+        return list(SCORING)
+    return differing(prints, SCORING)
+
+
 def refuse_other_scorers(records: Mapping[str, Mapping[str, Any]], key: str) -> None:
-    """Raises ConfigError where runs, given as {name: run.json}, were scored by different scorers: their means are on
-    different scales, and say nothing about models or benchmarks. `key`: the config key that allows it all the same."""
+    """Raises ConfigError where runs, given as {name: run.json}, were scored by different scorers, or none says by which:
+    their means are not known to be on one scale, and say nothing about models or benchmarks. `key`: the config key that
+    allows it all the same."""
     prints = {name: recorded_fingerprints(record) for name, record in records.items()}
-    differ = differing(list(prints.values()), SCORING)
-    if not differ:
-        return
     told = [
         f"  {stage}: "
         + ", ".join(f"{name} {found.get(stage) or 'not recorded'}" for name, found in prints.items())
-        for stage in differ
+        for stage in unlike_scorers(list(records.values()))
     ]
-    raise ConfigError(
-        "\n".join(["the runs were scored by different scorers, so their numbers do not compare:", *told,
-                   f"Score one again with the other's scorers, or set {key}=true to see them together all the same"])
-    )  # fmt: skip
+    if told:
+        raise ConfigError(
+            "\n".join(["the runs were scored by different scorers, or do not say by which, so their numbers do not compare:",
+                       *told,
+                       f"Score one again with the other's scorers, or set {key}=true to see them together all the same"])
+        )  # fmt: skip

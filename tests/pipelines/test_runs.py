@@ -7,7 +7,8 @@ import pytest
 
 from operators.schema import result_schema
 from operators.tables import TableError
-from pipelines.runs import find_run, read_record, read_results
+from pipelines.config import ConfigError
+from pipelines.runs import SCORING, find_run, read_record, read_results, refuse_other_scorers
 from tests.operators.analysis.made import scored_rows
 
 
@@ -49,3 +50,12 @@ def test_damage_is_named(tmp_path):
     (folder / "results.parquet").write_bytes(data[: len(data) // 2])
     with pytest.raises(TableError, match="cannot be read"):
         read_results(folder)
+
+
+def test_runs_are_seen_together_only_where_their_scorers_are_known_to_be_the_same():
+    same, other = ({"fingerprints": dict.fromkeys(SCORING, name)} for name in ("one", "two"))
+    refuse_other_scorers({"a": same, "b": same}, "force")
+    refuse_other_scorers({"a": {}}, "force")
+    for pair in ((same, other), (same, {}), ({}, {})):
+        with pytest.raises(ConfigError, match=r"m1: a (.|\n)*b (.|\n)*force=true"):
+            refuse_other_scorers(dict(zip("ab", pair, strict=True)), "force")
