@@ -206,3 +206,26 @@ _BEFORE_OTHER = re.compile(
 _AFTER_OTHER = re.compile(
     rf"(?<!\bmore)(?<!\bone)\w[\"')\]]{{0,2}}\sor\s[\"'(]{{0,2}}(?:an?\s|the\s)?{TEXT_MARK}"
 )
+
+
+# "Let me go through the options one by one.", "The sources are listed below.": what follows may be the first of a list
+# that was cut off.
+_LISTS = re.compile(
+    r"\b(?:consider|go|look|walk|run|examine|evaluate|check|weigh|compare|analy[sz]e|assess|discuss)\b[^.!?]{0,40}"
+    r"\b(?:options|choices|candidates|possibilities|each|in turn|one by one)\b|\b(?:below|follows|following)\W*\Z",
+    re.IGNORECASE,
+)
+# "I would rule out the following.", "Here is the worst match.": what follows is no answer.
+_REJECTS = re.compile(
+    r"\b(?:rul(?:e|es|ed|ing) out|exclud\w+|eliminat\w+|reject\w*|discard\w*|dismiss\w*|wrong|incorrect|except|worst|least)\b",
+    re.IGNORECASE,
+)
+_POINTS = re.compile(
+    r"\A\W*(?:here|below)\b|\bfollowing\b|\b(?:below|this|these|one|choice|option)\W*\Z", re.IGNORECASE
+)
+
+
+def leads_on(sentence: str) -> bool:
+    """Whether a sentence announces a list, or choices that it rejects."""
+    rejects = _REJECTS.search(sentence) and _POINTS.search(sentence)
+    return bool(rejects or (_LISTS.search(sentence) and not has_cue(sentence)))

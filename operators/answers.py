@@ -280,33 +280,10 @@ def _last_concluded(said: list[str], choices: Choices, tag: str) -> Extraction |
     return None
 
 
-# "Let me go through the options one by one.", "The sources are listed below.": what follows may be the first of a list
-# that was cut off.
-_LISTS = re.compile(
-    r"\b(?:consider|go|look|walk|run|examine|evaluate|check|weigh|compare|analy[sz]e|assess|discuss)\b[^.!?]{0,40}"
-    r"\b(?:options|choices|candidates|possibilities|each|in turn|one by one)\b|\b(?:below|follows|following)\W*\Z",
-    re.IGNORECASE,
-)
-# "I would rule out the following.", "Here is the worst match.": what follows is no answer.
-_REJECTS = re.compile(
-    r"\b(?:rul(?:e|es|ed|ing) out|exclud\w+|eliminat\w+|reject\w*|discard\w*|dismiss\w*|wrong|incorrect|except|worst|least)\b",
-    re.IGNORECASE,
-)
-_POINTS = re.compile(
-    r"\A\W*(?:here|below)\b|\bfollowing\b|\b(?:below|this|these|one|choice|option)\W*\Z", re.IGNORECASE
-)
-
-
-def _leads_on(sentence: str) -> bool:
-    """Whether a sentence announces a list, or choices that it rejects."""
-    rejects = _REJECTS.search(sentence) and _POINTS.search(sentence)
-    return bool(rejects or (_LISTS.search(sentence) and not statements.has_cue(sentence)))
-
-
 def _last_line(marked: str, choices: Choices, tag: str) -> Extraction | None:
     """A choice alone on the last line, after text that settles nothing: "... and it fades.\n\nB".
 
-    No answer: one of several such lines (a list), and what an open line before it leads to ("It is not:", "Is it"; `_leads_on`).
+    No answer: one of several such lines (a list), and what an open line before it leads to ("It is not:", "Is it"; `statements.leads_on`).
     """
     *before, last = [line.strip() for line in marked.splitlines() if line.strip()]
     verdict = _bare(last) if before else None
@@ -314,7 +291,7 @@ def _last_line(marked: str, choices: Choices, tag: str) -> Extraction | None:
         return None
     if any(map(_bare, before)) or denies(before[-1]) or statements.doubts(before[-1]):
         return None
-    if _leads_on(sentences(before[-1])[-1]):
+    if statements.leads_on(sentences(before[-1])[-1]):
         return None
     return _settle(verdict, choices, tag + "last_line", last)
 
