@@ -1,8 +1,8 @@
 """Which stored responses a night must look at, and which rows of the last one still hold: without a Python object per row.
 
 A row of the last night holds where the same scorers would score the same response to the same question: model and question are
-in its `fingerprint` and `content`, the response is where it was (`untouched`), and the scorers are checked by the caller. A row in which anything is missing is looked at
-again: a null is no result.
+in its `fingerprint` and `content`, the response is where it was (`untouched`), and the scorers are checked by the caller. A row
+in which anything is missing is looked at again: a null is no result.
 """
 
 from __future__ import annotations

@@ -114,8 +114,8 @@ class _Ledgers:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        # One that dies with its node starts anew and knows nothing: work is then repeated, and no row is lost.
-        # Beside the driver: on a node that dies, the account would take the work of all the others down with it.
+        # Beside the driver: on a node that dies, it would take the work of all the others down with it. An account that
+        # dies alone starts anew and knows nothing: work is then repeated, and no row is lost.
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         options = {
             "num_cpus": 0, "max_restarts": -1, "max_task_retries": -1, "scheduling_strategy": here
