@@ -89,10 +89,10 @@ def wilson_interval_of_mean(mean: float, n: float, level: float = 0.95) -> tuple
 
 
 def wilson_interval_of_clusters(
-    right: Sequence[bool], clusters: Sequence[Hashable], level: float = 0.95
+    right: Sequence[float], clusters: Sequence[Hashable], level: float = 0.95
 ) -> tuple[float, float]:
-    """Wilson score interval of the share of `right` [n], where values of one cluster (the trials of a question) depend on
-    one another; (nan, nan) for none.
+    """Wilson score interval of the mean of `right` [n] (0 and 1, or shares between them), where values of one cluster (the
+    trials of a question) depend on one another; (nan, nan) for none.
 
     n is that of clusters, less where their sizes s differ (Kish 1965): (sum s)^2 / sum s^2. That is right if the values
     of a cluster are all alike, and on the wide side otherwise; clusters of one value give `wilson_interval`.
@@ -102,7 +102,9 @@ def wilson_interval_of_clusters(
         raise ValueError(f"{len(right)} values for {len(clusters)} labels")
     if not len(right):
         return math.nan, math.nan
-    return wilson_interval_of_mean(sum(right) / len(right), float(sizes.sum() ** 2 / (sizes**2).sum()), level)
+    return wilson_interval_of_mean(
+        min(1.0, sum(right) / len(right)), float(sizes.sum() ** 2 / (sizes**2).sum()), level
+    )
 
 
 def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:

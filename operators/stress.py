@@ -2,7 +2,8 @@
 
 The original rows are scored again beside the manipulated ones, by the same scorers, so that a difference never comes
 from anything but the manipulation. Intervals are percentile bootstraps of paired differences that draw items, with all
-chains about an item together. They are not widened for the number of comparisons in the table.
+chains about an item together; accuracy before and after has Wilson's, with items as clusters, which has a width where all
+are right or wrong, too. They are not widened for the number of comparisons in the table.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +24,7 @@ from operators.cot import SLOTS, Slots
 from operators.frames import with_columns
 from operators.manipulations import MANIPULATIONS, Case, Manipulation, render
 from operators.schema import CLIPS, ITEM, RESPONSE
-from operators.statistics import paired_bootstrap
+from operators.statistics import paired_bootstrap, wilson_interval_of_clusters
 
 ORIGINAL = "original"
 SILENCE, OTHER_CLIP = "silence", "other_clip"
@@ -32,7 +34,8 @@ ABOUT = {
     SILENCE: "The audio is ten seconds of silence.",
     OTHER_CLIP: "The audio is that of another item.",
 }
-OUTCOMES = (*MEASURES, "accuracy")
+ACCURACY = "accuracy"
+OUTCOMES = (*MEASURES, ACCURACY)
 ALL = "all"
 
 # One line per manipulation, model ("all" or one) and outcome: the means before and after and their difference, each with
@@ -46,6 +49,7 @@ CHANGES = pa.schema(
     + [("method", pa.string())]
 )
 _METHOD = "percentile bootstrap of paired differences, items drawn"
+_METHOD_OF_ACCURACY = f"{_METHOD}; before and after: Wilson, items as clusters"
 _SILENCE = Path(__file__).parent / "data" / "silence.flac"  # ten seconds, 16 kHz
 _MARKS = [("manipulation", pa.string()), ("changed", pa.bool_())]
 
@@ -163,7 +167,7 @@ def _change(before: pa.Table, after: pa.Table, outcome: str, n_resamples: int, s
         "n_clusters": len(set(items)),
         "n_lost": int((~both).sum()),
         "n_changed": pc.sum(after["changed"]).as_py() or 0,
-        "method": _METHOD,
+        "method": _METHOD_OF_ACCURACY if outcome == ACCURACY else _METHOD,
     }
     if not both.any():
         return line
@@ -173,13 +177,22 @@ def _change(before: pa.Table, after: pa.Table, outcome: str, n_resamples: int, s
         found = paired_bootstrap(new, old, items, n_resamples=n_resamples, seed=seed)
         line |= {"low": found.low, "high": found.high, "p": found.p}
         for name, scores in (("before", old), ("after", new)):
-            mean = paired_bootstrap(scores, np.zeros(len(scores)), items, n_resamples=n_resamples, seed=seed)
-            line |= {f"{name}_low": mean.low, f"{name}_high": mean.high}
+            low, high = _interval_of_mean(scores, items, outcome, n_resamples, seed)
+            line |= {f"{name}_low": low, f"{name}_high": high}
     return line
 
 
+def _interval_of_mean(
+    scores: np.ndarray, items: Sequence[Any], outcome: str, n_resamples: int, seed: int
+) -> tuple[float, float]:
+    if outcome == ACCURACY:
+        return wilson_interval_of_clusters(scores.tolist(), items)
+    found = paired_bootstrap(scores, np.zeros(len(scores)), items, n_resamples=n_resamples, seed=seed)
+    return found.low, found.high
+
+
 def _values(table: pa.Table, outcome: str) -> np.ndarray:
-    column = table["correct" if outcome == "accuracy" else outcome]
+    column = table["correct" if outcome == ACCURACY else outcome]
     return pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
 
 

@@ -22,12 +22,7 @@ from operators.audit_states import (
     state_masses,
     youdens_j,
 )
-from operators.statistics import (
-    paired_bootstrap,
-    wilson_interval,
-    wilson_interval_of_clusters,
-    wilson_interval_of_mean,
-)
+from operators.statistics import paired_bootstrap, wilson_interval_of_clusters
 
 Row = dict[str, Any]
 ABOUT = [("model", pa.string()), ("benchmark", pa.string()), ("kind", pa.string()), ("control", pa.string()), ("cue", pa.string())]  # fmt: skip
@@ -43,7 +38,8 @@ def _numbers(*names: str) -> list[tuple[str, pa.DataType]]:
 # pairs of calls that differ in the branch alone and got different answers (a perfect judge: 1); `order_consistency`: share of calls
 # answered alike in both orders. `turn_accuracy`: mean share of right turns; `contrast_accuracy`: of those turns
 # at which the two branches differ, where an answer that is the same for both is right in one of them: without ears at most 0.5.
-# Intervals of habits (said_first, voice, order) are Wilson's with items as clusters; that of youden_j adds the ends of
+# Intervals are Wilson's: of accuracies (turns too) a call asked in both orders counts once, of habits (said_first, voice,
+# order) an item; that of youden_j adds the ends of
 # those of its two shares, as if these moved together: a judge's outcomes on the two branches of an item may.
 ACCURACY = pa.schema([
     *ABOUT, ("probe", pa.string()), ("split", pa.string()),
@@ -134,16 +130,21 @@ def _chance(call: Mapping[str, Any]) -> float:
 
 
 def _turns(known: Sequence[Mapping[str, Any]]) -> Row:
-    """*Our reading* of "the average percentage of human turns": the mean over calls of each call's share."""
+    """*Our reading* of "the average percentage of human turns": the mean over calls of each call's share; its interval
+    counts a call asked in both orders once, as that of the accuracy beside it does."""
     row: Row = {}
     for name, right, count in (
         ("turn", "turns_right", "n_turns"),
         ("contrast", "contrast_right", "n_contrast"),
     ):
-        shares = [call[right] / call[count] for call in known if call[count]]
-        mean = sum(shares) / len(shares) if shares else math.nan
-        low, high = wilson_interval_of_mean(mean, len(shares))
-        row |= {f"{name}_accuracy": mean, f"{name}_low": low, f"{name}_high": high}
+        counted = [call for call in known if call[count]]
+        shares = [call[right] / call[count] for call in counted]
+        low, high = wilson_interval_of_clusters(shares, _asked(counted))
+        row |= {
+            f"{name}_accuracy": _share(sum(shares), len(shares)),
+            f"{name}_low": low,
+            f"{name}_high": high,
+        }
     return row
 
 
@@ -225,7 +226,7 @@ def states(instances: Sequence[Mapping[str, Any]]) -> list[Row]:
 
 
 def rates(
-    verdicts: Sequence[Mapping[str, Any]], state_rows: Sequence[Mapping[str, Any]], n_resamples: int = 10_000
+    verdicts: Sequence[Mapping[str, Any]], instances: Sequence[Mapping[str, Any]], n_resamples: int = 10_000
 ) -> list[Row]:
     """RATES: one row per cue.
 
@@ -233,22 +234,21 @@ def rates(
     one (appendix D.1, Figure 4). *Our reading* of an item with null verdicts: it is left out of a difference, and counted
     by the number of items that remain.
     """
-    by_cue = {key: {row["state"]: row for row in cells} for key, cells in grouped(state_rows, GROUP).items()}
+    by_cue = grouped(instances, GROUP)
     means = {key: _item_means(calls) for key, calls in grouped(verdicts, (*GROUP, "probe")).items()}
     keys = [key for key, _ in _in_order(grouped(verdicts, GROUP))]
     return [
-        dict(zip(GROUP, key, strict=True)) | _rate(key, by_cue.get(key, {}), means, n_resamples)
+        dict(zip(GROUP, key, strict=True)) | _rate(key, by_cue.get(key, []), means, n_resamples)
         for key in keys
     ]
 
 
 def _rate(
-    key: tuple, states_: Mapping[str, Mapping], means: Mapping[tuple, Mapping], n_resamples: int
+    key: tuple, cells: Sequence[Mapping[str, Any]], means: Mapping[tuple, Mapping], n_resamples: int
 ) -> Row:
     row: Row = dict.fromkeys(field.name for field in RATES if field.name not in GROUP)
-    if states_:
-        row |= {name: states_["111"][name] for name in ("n_instances", "n_excluded")}
-        row |= _masses(states_)
+    if cells:
+        row |= _masses(cells)
     plain = (*key[:4], "none")
 
     def difference(a: tuple, b: tuple) -> list:
@@ -264,16 +264,20 @@ def _rate(
     return row
 
 
-def _masses(states_: Mapping[str, Mapping[str, Any]]) -> Row:
-    count = {state: row["n_in_state"] for state, row in states_.items()}
-    n, both = sum(count.values()), count["110"] + count["111"]
-    low, high = wilson_interval(count["110"], both)
+def _masses(cells: Sequence[Mapping[str, Any]]) -> Row:
+    """The masses that STATES has, in sums; of instances right in P and O, the share that is wrong in J."""
+    known = [cell for cell in cells if None not in (cell["p"], cell["o"], cell["j"])]
+    both = [cell for cell in known if cell["p"] and cell["o"]]
+    reliable = sum(cell["j"] for cell in both)
+    low, high = wilson_interval_of_clusters([not cell["j"] for cell in both], _asked(both))
     row = {
-        "reliable_mass": _share(count["111"], n),
-        "potemkin_mass": _share(count["110"], n),
-        "shortcut_mass": _share(count["001"] + count["011"] + count["101"], n),
-        "n_both_probes": both,
-        "conditional_potemkin": _share(count["110"], both),
+        "n_instances": len(known),
+        "n_excluded": len(cells) - len(known),
+        "reliable_mass": _share(reliable, len(known)),
+        "potemkin_mass": _share(len(both) - reliable, len(known)),
+        "shortcut_mass": _share(sum(cell["j"] for cell in known) - reliable, len(known)),
+        "n_both_probes": len(both),
+        "conditional_potemkin": _share(len(both) - reliable, len(both)),
         "conditional_low": low,
         "conditional_high": high,
     }
@@ -312,10 +316,9 @@ def tables(
     verdicts: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, Any]], n_resamples: int
 ) -> dict[str, pa.Table]:
     """All tables of an audit by name."""
-    state_rows = states(cells)
     made: dict[str, tuple[list[Row], pa.Schema]] = {
         "accuracy": (accuracies(verdicts), ACCURACY),
-        "states": (state_rows, STATES),
-        "rates": (rates(verdicts, state_rows, n_resamples), RATES),
+        "states": (states(cells), STATES),
+        "rates": (rates(verdicts, cells, n_resamples), RATES),
     }
     return {name: pa.Table.from_pylist(rows, schema=schema) for name, (rows, schema) in made.items()}

@@ -142,6 +142,7 @@ def test_wilson_of_clusters_counts_clusters_by_hand() -> None:
     assert wilson_interval_of_clusters(right, "abcd") == wilson_interval(2, 4)
     assert wilson_interval_of_clusters(right, "aabb") == wilson_interval(1, 2)
     assert wilson_interval_of_clusters(right, "abbb") == wilson_interval_of_mean(0.5, 1.6)
+    assert wilson_interval_of_clusters([0.2, 0.8, 0.5], "aab") == wilson_interval_of_mean(0.5, 1.8)
     assert all(math.isnan(end) for end in wilson_interval_of_clusters([], []))
     with pytest.raises(ValueError, match="4 values for 1 labels"):
         wilson_interval_of_clusters(right, "a")

@@ -6,8 +6,10 @@ import pyarrow.compute as pc
 import pytest
 
 from operators.aggregate import MEASURES, finish_rows
+from operators.frames import with_columns
 from operators.manipulations import MANIPULATIONS
 from operators.schema import CLIPS, ITEM
+from operators.statistics import wilson_interval
 from operators.stress import (
     NAMES,
     ORIGINAL,
@@ -143,6 +145,18 @@ def test_the_change_is_paired_and_items_are_drawn_whole():
     assert [overall[k] for k in ("difference", "low", "high")] == pytest.approx([0.2, 0.2, 0.2])
     assert (one["n"], one["difference"]) == (10, pytest.approx(0.1))
     assert changes["all", "accuracy"]["difference"] == 0 and not rises(changes["all", "accuracy"])
+
+
+def test_accuracy_before_and_after_has_a_width_also_where_all_are_wrong_or_right():
+    """Two models on each of ten items: 10 items, not 20 answers, in Wilson's interval."""
+    before = {(m, f"i{n}"): 0.2 for m in "AB" for n in range(10)}
+    table = scored(before, before)
+    after = pc.not_equal(table["manipulation"], ORIGINAL)
+    table = with_columns(table, {"correct": after})
+    row = next(r for r in compare(table, 100).to_pylist() if r["outcome"] == "accuracy")
+    assert (row["before"], row["before_low"], row["before_high"]) == (0.0, *wilson_interval(0, 10))
+    assert (row["after"], row["after_low"], row["after_high"]) == (1.0, *wilson_interval(10, 10))
+    assert "Wilson" in row["method"] and row["n"] == 20
 
 
 def test_a_lost_score_leaves_the_pair_out_and_is_counted():

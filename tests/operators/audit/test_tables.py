@@ -248,6 +248,16 @@ def test_position_bias_shows_in_the_split_and_in_the_order_consistency(items):
     assert cell(steady, "pointwise")["order_consistency"] == 1.0
 
 
+def test_both_orders_of_a_call_are_one_in_intervals_of_turns_and_of_the_conditional_potemkin_rate(items):
+    """Right in P and O, wrong in J, asked in both orders: 160 verdicts of each probe about 80 calls."""
+    found = audit(judge(planned(items, counterbalance=True), lambda call: call["probe"] != "pointwise"))
+    row, (rates,) = cell(found, "perception"), found["rates"]
+    assert (row["n_scored"], row["turn_accuracy"], row["contrast_accuracy"]) == (4 * N, 1.0, 1.0)
+    assert (rates["n_both_probes"], rates["conditional_potemkin"]) == (4 * N, 1.0)
+    low = wilson_interval(2 * N, 2 * N)[0]
+    assert (row["turn_low"], row["contrast_low"], rates["conditional_low"]) == (low, low, low)
+
+
 def test_a_random_judge_is_at_chance_everywhere(items):
     calls = planned(items, ("none", "soft", "hard"))
     verdicts = [
