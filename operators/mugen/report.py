@@ -191,7 +191,7 @@ def set_lines(curve: pa.Table, positions: pa.Table, agreement: pa.Table) -> Iter
         text.append(_cells("chosen position  ", [f"{row['n_chosen']}" for row in rows]))
         if rows[0]["p"] is not None:
             text.append(
-                f"   chi-square {rows[0]['chi_square']:.2f}, df {rows[0]['degrees']}, p {rows[0]['p']:.2g}"
+                f"   chi-square by item {rows[0]['chi_square']:.2f}, df {rows[0]['degrees']}, p {rows[0]['p']:.2g}"
             )
         text.append("\n" + _cells("% right, gold at ", [percent(row["accuracy"], 1) for row in rows]))
         if together := agreements.get(key):

@@ -61,7 +61,7 @@ POSITIONS = pa.schema(
     [*_WHERE, *_SET, ("position", pa.int64()), ("n_chosen", pa.int64()), ("n_expected", pa.float64()),
      ("n_gold", pa.int64()), ("n_correct", pa.int64()), ("accuracy", pa.float64()),
      ("wilson_low", pa.float64()), ("wilson_high", pa.float64()),
-     ("chi_square", pa.float64()), ("degrees", pa.int64()), ("p", pa.float64())]
+     ("chi_square", pa.float64()), ("degrees", pa.int64()), ("p", pa.float64()), ("n_items", pa.int64())]
 )  # fmt: skip
 AGREEMENT = pa.schema(
     [*_WHERE, *_SET, ("n_items", pa.int64()),
@@ -210,12 +210,13 @@ def curve(trials: pa.Table) -> pa.Table:
 
 
 def positions(trials: pa.Table) -> pa.Table:
-    """Histogram of chosen positions and accuracy by gold position of each set of generations (POSITIONS); Wilson's
-    interval takes the trials of an item as one cluster."""
+    """Histogram of chosen positions and accuracy by gold position of each set of generations (POSITIONS). Wilson's
+    interval takes the trials of an item as one cluster, and so does chi-square, over `n_items` items."""
 
     def rows(items: Mapping[str, list[Row]]) -> list[Row]:
-        bias = of_trials(row for trials_ in items.values() for row in trials_)
+        bias = of_trials(items)
         test = {"chi_square": _number(bias.chi_square), "degrees": bias.degrees, "p": _number(bias.p)}
+        test["n_items"] = bias.n_items
         columns = zip(bias.chosen, bias.expected, bias.gold, bias.correct, bias.accuracy_by_gold, strict=True)
         names = ("n_chosen", "n_expected", "n_gold", "n_correct", "accuracy")
         return [

@@ -39,7 +39,7 @@ def mugen_sections(tables: Tables, record: Mapping[str, Any], name: str) -> list
     return [
         _section(f"mugen-{name}", f"Many clips per question: {name}", drawings, [
             _table("Accuracy by strategy and dimension; gains over direct answers by a paired bootstrap over items", summary),
-            _table("Position bias: chi-square of chosen against expected positions", rows["positions"]),
+            _table("Position bias: chi-square of chosen against expected positions, each item with its trials as one case", rows["positions"]),
             _table("Agreement between the trials of an item", rows["agreement"]),
         ]),
         _provenance(record, name),
