@@ -21,7 +21,7 @@ class Analyse:
     table: str | None = None  # instead of runs: a summary in the shape of the paper's Table 1
     published: bool = False  # instead of runs: the paper's own tables, and which of its figures come out
     judge_scores: str | None = None  # table: model, judge, score (benchmark); or one column per judge
-    ratings: str | None = None  # table: item_id, model, rater, group, rating
+    ratings: str | None = None  # table: item_id, model, benchmark, trial, rater, group, rating
     ablation: str | None = None  # folder of an ablation; or table: metric, backbone, model, benchmark, mean
     stress: str | None = None  # folder of a stress test, for the manipulations of Table 13
     mixed: bool = False  # allow runs that were scored by different scorers
