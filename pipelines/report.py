@@ -17,7 +17,7 @@ from omegaconf import DictConfig, ListConfig
 
 from operators.pages.embed import page
 from operators.reporting.clips import Clips
-from operators.reporting.items import blocks, in_order, index
+from operators.reporting.items import Responses, blocks, in_order, index
 from operators.reporting.overview import overview
 from operators.reporting.sections import AUDIT_TABLES, MUGEN_TABLES, audit_sections, mugen_sections
 from operators.reporting.trials import audit_browser, mugen_browser
@@ -58,12 +58,14 @@ def main(config: DictConfig) -> None:
     runs = find_runs(settings.run)
     out = Path(settings.out) if settings.out else runs[0].folder / "report.html"
     clips = Clips(out, int(settings.embed_mb * 1e6), int(settings.embed_clip_kb * 1e3))
-    data, large = contents(runs, clips, settings.force)
-    data["about"] = about(runs, settings.title, clips)
+    responses = Responses(int(settings.embed_text_mb * 1e6))
+    data, large = contents(runs, clips, responses, settings.force)
+    told = [*([clips.told()] if clips.entries else []), *filter(None, [responses.told()])]
+    data["about"] = about(runs, settings.title, told)
     text = page("report", data["about"]["title"], data, {**large, **clips.blocks}, linked_media=True)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, encoding="utf-8")
-    print(f"report on {', '.join(run.name for run in runs)}{': ' + clips.told() if clips.entries else ''}")
+    print(f"report on {', '.join(run.name for run in runs)}{': ' if told else ''}{'; '.join(told)}")
     print(f"open {out} in a browser ({len(text) / 1e6:.1f} MB)")
 
 
@@ -95,7 +97,9 @@ def _run(folder: Path) -> Run:
     return Run(find_run(str(folder), KINDS[kind]), kind, read_record(folder))
 
 
-def contents(runs: Sequence[Run], clips: Clips, force: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+def contents(
+    runs: Sequence[Run], clips: Clips, responses: Responses, force: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The page's data blocks, and those to compress."""
     data: dict[str, Any] = {}
     large: dict[str, Any] = {}
@@ -106,14 +110,14 @@ def contents(runs: Sequence[Run], clips: Clips, force: bool) -> tuple[dict[str, 
             refuse_other_scorers({run.name: run.record for run in scored}, "force")
         rows = in_order(rows_of_runs([run.folder for run in scored]))
         data["overview"] = overview(rows, {run.name: run.record for run in scored})
-        large |= {"index": index(rows, clips), **blocks(rows)}
+        large |= {"index": index(rows, clips), **responses.fitted(blocks(rows))}
         browsers.append({"block": "index", "title": "Items and responses"})
     others = [part for run in runs for part in sections(run)]
     if others:
         data["sections"] = others
     for number, run in enumerate(run for run in runs if run.kind in BROWSERS):
         found, details = BROWSERS[run.kind](_items_and(run), clips, f"run-{number}")
-        large |= {f"index-{number}": {**found, "run": run.name}, **details}
+        large |= {f"index-{number}": {**found, "run": run.name}, **responses.fitted(details)}
         browsers.append({"block": f"index-{number}", "title": f"Every answer of {run.name}"})
     data["browsers"] = browsers
     return data, large
@@ -145,8 +149,8 @@ def _tables(folder: Path, names: Sequence[str]) -> dict[str, pa.Table]:
         raise TableError(f"{folder}: a table of the run cannot be read: {error}") from None
 
 
-def about(runs: Sequence[Run], title: str | None, clips: Clips) -> dict[str, str]:
-    """Title, introduction and last line of the page; the introduction says where scorers differ."""
+def about(runs: Sequence[Run], title: str | None, told: Sequence[str]) -> dict[str, str]:
+    """Title, introduction and last line of the page; the introduction says where scorers differ, and `told`."""
     mixed = (
         "The runs were scored by different scorers, or do not say by which: their numbers do not compare. "
         if unlike_scorers([run.record for run in runs if run.kind == "aria"])
@@ -155,7 +159,7 @@ def about(runs: Sequence[Run], title: str | None, clips: Clips) -> dict[str, str
     version = installed(["audio-reasoning-eval"])["audio-reasoning-eval"]
     return {
         "title": title or f"Audio reasoning: {', '.join(run.name for run in runs)}",
-        "told": f"{mixed}{clips.told() + '. ' if clips.entries else ''}This page works offline and asks the network for nothing.",
+        "told": f"{mixed}{''.join(f'{one}. ' for one in told)}This page works offline and asks the network for nothing.",
         "foot": f"Written {datetime.now():%Y-%m-%d %H:%M} by audio-reasoning-eval {version}.",
     }
 

@@ -18,6 +18,9 @@ class Report:
     force: bool = False  # also put runs beside each other whose scorers differ; the page says so
     embed_mb: float = 24.0  # megabytes of audio that may stand in the page, in all
     embed_clip_kb: float = 1500.0  # and of one clip; a larger one is linked as a file
+    embed_text_mb: float = (
+        150.0  # megabytes of responses in the page (it compresses them); past it rows show all the rest
+    )
 
 
 ConfigStore.instance().store(name="report_schema", node=Report)

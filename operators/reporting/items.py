@@ -2,13 +2,14 @@
 
 A page of 18,000 rows must show its first rows at once and answer a filter at once. So what the list needs stands in
 columns of numbers, texts are kept once per item, and the long texts of a row (response, slots, details of the
-metrics) come in blocks of ROWS_PER_BLOCK, which the page decompresses when a reader opens one of their rows.
+metrics) come in blocks of ROWS_PER_BLOCK, which the page decompresses when a reader opens one of their rows. Where even
+these are too many for one file, `Responses` leaves the last ones out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -122,6 +123,35 @@ def blocks(rows: pa.Table) -> dict[str, list[dict[str, Any]]]:
         part = rows.select(columns).slice(start, ROWS_PER_BLOCK).to_pylist()
         found[f"rows-{start // ROWS_PER_BLOCK}"] = [_detail(row) for row in part]
     return found
+
+
+class Responses:
+    """Lets responses into a page until they are `total` characters. A row past it keeps all else, and how long its
+    response is: `response_left_out`. The rest of a page's rows may be in the hundreds of thousands."""
+
+    def __init__(self, total: int) -> None:
+        self.n_left_out = 0
+        self._left = total
+
+    def fitted(self, blocks: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+        """The blocks, with the responses (and their slots) that fit, in order."""
+        return {name: [self._row(row) for row in rows] for name, rows in blocks.items()}
+
+    def told(self) -> str:
+        """One sentence on what is left out; "" for nothing."""
+        if not self.n_left_out:
+            return ""
+        return f"{self.n_left_out:,} responses are too many for the page and stand in the run's tables alone"
+
+    def _row(self, row: dict[str, Any]) -> dict[str, Any]:
+        long = len(row.get("response") or "")
+        if long <= self._left:
+            self._left -= long
+            return row
+        self._left = 0
+        self.n_left_out += 1
+        kept = {name: value for name, value in row.items() if name not in ("response", *_SLOTS)}
+        return kept | {"response_left_out": long}
 
 
 def _detail(row: dict[str, Any]) -> dict[str, Any]:

@@ -320,6 +320,20 @@ def test_eighteen_thousand_rows_are_a_list_of_a_few_elements(tmp_path):
 
 
 @pytest.mark.weights
+def test_trials_of_which_there_are_too_many_keep_their_rows_and_say_where_the_rest_is(tmp_path):
+    run = write_mugen_run(tmp_path / "mugen")
+    report(f"run={run}", "embed_text_mb=0.00005")  # 50 characters; a response has 20
+    with opened() as tab:
+        ready(tab, (run / "report.html").as_uri())
+        assert "4 responses are too many for the page" in tab.inner_text("#about")
+        tab.evaluate("location.hash = '#run=mugen&item=q1 a dog barks&trial=2'")
+        tab.locator(
+            "#detail .soft", has_text="This response (20 characters) is left out of the page"
+        ).wait_for()
+        assert tab.locator("#detail .presented li").count() == 3
+
+
+@pytest.mark.weights
 def test_by_keyboard_on_a_phone_and_in_the_dark(tmp_path):
     uri = page_of(tmp_path / "run", results())
     with opened(390, 844, color_scheme="dark") as tab:

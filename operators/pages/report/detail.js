@@ -91,6 +91,7 @@ function inSlots(text, slots) {
 /** The whole response; with `inSteps` its slots are coloured and named. */
 function response(detail, inSteps = true) {
   const text = detail.response;
+  if (detail.response_left_out !== undefined) return node("p", { class: "soft" }, `This response (${detail.response_left_out.toLocaleString("en")} characters) is left out of the page, as too many were: it stands in the run's tables, or set embed_text_mb=.`);
   if (text === undefined) return node("p", { class: "soft" }, "There is no response.");
   const slots = Object.fromEntries(SLOTS.filter((slot) => detail[slot]).map((slot) => [slot, detail[slot]]));
   const { parts, missing } = inSlots(text, slots);

@@ -3,6 +3,8 @@
 
 const OUTCOMES = { all: "all", right: "right", wrong: "wrong answer", none: "no answer", failed: "not scored (no ARIA)", differ: "extractors differ" };
 
+const LISTED = 250000; // rows of 62 px: Firefox draws no element higher than 17.8 million
+
 class Browser {
   static all = [];
 
@@ -73,11 +75,13 @@ class Browser {
       if (needle && !inItem[columns.item[row]] && !inModel[columns.model[row]] && !(responses && responses[row].includes(needle))) continue;
       kept.push(row);
     }
-    this.order = this.sorted(kept);
+    const all = this.sorted(kept);
+    this.order = all.slice(0, LISTED);
     this.at = this.current === undefined ? -1 : this.order.indexOf(this.current);
     find.rows.style.height = `${this.order.length * this.rowHeight}px`;
     find.list.scrollTop = this.at < 0 ? 0 : Math.max(0, (this.at - 3) * this.rowHeight);
-    find.count.textContent = `${this.order.length.toLocaleString("en")} of ${this.size.toLocaleString("en")} ${this.noun}.`;
+    const more = all.length > LISTED ? ` The list ends after ${LISTED.toLocaleString("en")}: filter to see others.` : "";
+    find.count.textContent = `${all.length.toLocaleString("en")} of ${this.size.toLocaleString("en")} ${this.noun}.${more}`;
     this.paint();
   }
 
@@ -253,6 +257,7 @@ class Browser {
     this.current = row;
     if (!this.order.includes(row)) this.find.controls.reset();
     this.apply();
+    if (!this.order.includes(row)) { this.find.q.value = wanted.get("item"); this.apply(); }
     this.place.scrollIntoView();
     await this.open(this.order.indexOf(row), true);
   }

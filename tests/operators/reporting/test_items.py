@@ -2,7 +2,7 @@ import json
 
 from operators.aggregate import MEASURES
 from operators.reporting.clips import Clips
-from operators.reporting.items import ROWS_PER_BLOCK, blocks, in_order, index
+from operators.reporting.items import ROWS_PER_BLOCK, Responses, blocks, in_order, index
 from operators.schema import METRICS
 from tests.report_toys import HOSTILE, results
 
@@ -48,6 +48,17 @@ def test_the_same_id_in_two_benchmarks_is_two_items(tmp_path):
     )
     found = index(in_order(pa.concat_tables([first, second])), clips(tmp_path))
     assert [item["benchmark"] for item in found["items"]] == ["toy", "toy", "other", "other"]
+
+
+def test_responses_past_the_limit_are_left_out_and_counted_and_their_rows_kept():
+    """Five characters of seven fit; there is no room for the next three, and nothing after it comes in again."""
+    rows = [{"response": said, "answer": "a", "answer_index": 0} for said in ("12345", "678", "90", None)]
+    responses = Responses(7)
+    (kept,) = responses.fitted({"rows-0": rows}).values()
+    assert kept[0] == rows[0] and kept[3] == rows[3]
+    assert kept[1:3] == [{"answer_index": 0, "response_left_out": n} for n in (3, 2)]
+    assert responses.n_left_out == 2 and responses.told().startswith("2 responses are too many")
+    assert Responses(10).fitted({"rows-0": rows}) == {"rows-0": rows} and Responses(10).told() == ""
 
 
 def test_blocks_cover_every_row_once_and_keep_texts_exactly():
