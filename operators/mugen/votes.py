@@ -16,7 +16,7 @@ import pyarrow as pa
 from operators.mugen.options import verdict_lost
 from operators.mugen.presentation import Strategy, generation_set
 from operators.usage import number
-from operators.voting import majority
+from operators.voting import Vote, majority
 
 _ABOUT = [
     ("model", pa.string()),
@@ -112,24 +112,29 @@ def vote(
 
 def _answer(trials: Trials, strategy: str) -> dict[str, Any]:
     first = trials[0]
-    won = majority([row["choice_index"] for row in trials], [row["trial"] for row in trials])
+    won, lost = _outcome(trials)
     missing = sum(row["response_error"] is not None for row in trials)
-    unread = [row["option_reason"] for row in trials if verdict_lost(row["option_reason"])]
-    unknown = bool(unread) and won.index is None
     return {
         **{name: first[name] for name, _ in _ABOUT},
         "strategy": strategy,
         "gold_index": first["gold_index"],
         "choice_index": won.index,
-        "correct": None if unknown else won.index == first["gold_index"],
+        "correct": None if lost else won.index == first["gold_index"],
         "tie": won.tie,
         "n_trials": len(trials),
         "n_votes": won.n_votes,
         "n_unparsed": won.n_unparsed - missing,
         "n_missing": missing,
         **{name: tokens(trials, name) for name in ("prompt_tokens", "completion_tokens")},
-        "item_error": f"{_kind(unread[0])}: {len(unread)} of {len(trials)} verdicts" if unknown else None,
+        "item_error": f"{_kind(lost[0])}: {len(lost)} of {len(trials)} verdicts" if lost else None,
     }
+
+
+def _outcome(trials: Trials) -> tuple[Vote, list[str]]:
+    """The vote; and where nobody won though a judge lost verdicts, why it lost them: the item cannot be judged."""
+    won = majority([row["choice_index"] for row in trials], [row["trial"] for row in trials])
+    lost = [row["option_reason"] for row in trials if verdict_lost(row["option_reason"])]
+    return won, lost if won.index is None else []
 
 
 def _kind(reason: str) -> str:
@@ -151,13 +156,17 @@ def tokens(trials: Iterable[Mapping[str, Any]], name: str) -> int | None:
 
 
 def trials_curve(items: Mapping[str, Trials]) -> list[tuple[int, int, int]]:
-    """(t, n right, n items) for votes of the first t trials, t = 1, 2, ...: from the same generations."""
+    """(t, n right, n items) for votes of the first t trials, t = 1, 2, ...: from the same generations.
 
-    def right(rows: Trials, t: int) -> bool:
-        return majority([row["choice_index"] for row in rows[:t]]).index == rows[0]["gold_index"]
-
+    As for the vote of all trials, an item whose first t have no winner because the judge failed is not among the n.
+    """
     longest = max(map(len, items.values()))
-    return [(t, sum(right(rows, t) for rows in items.values()), len(items)) for t in range(1, longest + 1)]
+    found = []
+    for t in range(1, longest + 1):
+        votes = [(rows[0]["gold_index"], *_outcome(rows[:t])) for rows in items.values()]
+        right = [won.index == gold for gold, won, lost in votes if not lost]
+        found.append((t, sum(right), len(right)))
+    return found
 
 
 def pairwise_agreement(choices: Sequence[int | None]) -> float:

@@ -65,6 +65,18 @@ def test_a_judge_that_fails_makes_no_answer_wrong():
     )
     assert (found["sc"]["n_valid"], found["sc"]["accuracy"], found["sc"]["n_unparsed"]) == (3, 1.0, 4)
     assert (found["sc"]["n_paired"], found["sc"]["gain"]) == (2, 0.0), "pairs need both answers"
+    # The curve counts as the votes do: q0's first trial is lost, so 2 items of which 2 are right; its second votes.
+    points = [row for row in curve(pa.Table.from_pylist(cut, schema=TRIALS)).to_pylist() if not row["permuted"]]
+    assert [(row["n_items"], row["n_correct"]) for row in points[:2]] == [(2, 2), (3, 3)]
+    assert points[-1]["accuracy"] == found["sc"]["accuracy"]
+
+
+def test_a_curve_over_lost_verdicts_alone_has_no_accuracy():
+    rows = trials_of(lambda position, trial: None, [0]).to_pylist()
+    lost = pa.Table.from_pylist([row | {"option_reason": JUDGE_UNPARSED} for row in rows], schema=TRIALS)
+    assert {(row["n_items"], row["accuracy"]) for row in curve(lost).to_pylist()} == {(0, None)}
+    unread = curve(pa.Table.from_pylist(rows, schema=TRIALS)).to_pylist()
+    assert {(row["n_items"], row["accuracy"]) for row in unread} == {(1, 0.0)}, "the model's fault counts"
 
 
 def biased(reach):
