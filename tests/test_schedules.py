@@ -88,6 +88,19 @@ def test_the_ray_job_starts_the_ray_that_is_installed_with_all_four_cards_and_en
     assert cluster["rayVersion"].rsplit(".", 1)[0] == ray.__version__.rsplit(".", 1)[0]
     (container,) = cluster["headGroupSpec"]["template"]["spec"]["containers"]
     assert container["resources"]["limits"]["nvidia.com/gpu"] == "4"
+    # The weights of scorers=paper come from the claim that the big cluster mounts, at the hub's cache.
+    pod = cluster["headGroupSpec"]["template"]["spec"]
+    claims = {
+        one["name"]: one["persistentVolumeClaim"]["claimName"]
+        for one in pod["volumes"]
+        if "emptyDir" not in one
+    }
+    mounts = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+    (shared,) = list(yaml.safe_load_all((NIGHTLY.parent / "kuberay.yaml").read_text()))
+    (node,) = shared["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"]
+    assert claims == {"weights": "weights"} and {**mounts, "runs": "/app/runs"} == {
+        one["name"]: one["mountPath"] for one in node["volumeMounts"]
+    }
     assert job["spec"]["shutdownAfterJobFinishes"] is True
     assert job["spec"]["backoffLimit"] == 0, "a second try after a drift would find none"
 
