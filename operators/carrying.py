@@ -2,7 +2,8 @@
 
 A row of the last night holds where the same scorers would score the same response to the same question: model and question are
 in its `fingerprint` and `content`, the response is where it was (`untouched`), and the scorers are checked by the caller. A row
-in which anything is missing is looked at again: a null is no result.
+in which anything is missing is looked at again, and the metrics it lacks are computed again, whatever the reason was: a null
+is no result, and from a reason nobody can tell that it will stay (weights and servers come back).
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def carry(
     for buckets in groups(asked.sizes, last.sizes):
         valid, known = latest(asked.read(buckets)), last.read(buckets)
         known = known.filter(whole(known))
-        places = pc.index_in(_identity(valid), _identity(known))
+        places = pc.index_in(identity(valid), identity(known))
         todo.add(valid.filter(pc.is_null(places)))
         kept = valid.filter(pc.is_valid(places))
         rows = known.take(places.drop_null())
@@ -99,5 +100,6 @@ def names_of(rows: pa.Table, named: Mapping[str, Mapping[str, str]]) -> pa.Array
     )
 
 
-def _identity(rows: pa.Table) -> pa.Array:
+def identity(rows: pa.Table) -> pa.Array:
+    """[N] which response to which question each row is about."""
     return pc.binary_join_element_wise(rows["fingerprint"], rows["content"], " ").combine_chunks()

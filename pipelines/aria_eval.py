@@ -157,11 +157,15 @@ def report_store(journal: Journal, folder: Path) -> None:
 
 def stop_if_failing(limit: float, journal: Journal) -> None:
     """Exit with status 1 where a stage failed on too many of the rows it could try, or nothing could be tried."""
-    failing = journal.failing(limit)
-    if all(journal.stages[name].rows == journal.stages[name].unusable for name in METRIC_STAGES):
-        failing.append("no row could be scored")
+    failing = journal.failing(limit) + nothing_tried(journal)
     if failing:
         sys.exit(f"error: {'; '.join(failing)} (max_failure_rate={limit:g}); reasons are in failures.csv")
+
+
+def nothing_tried(journal: Journal) -> list[str]:
+    """What to say where no metric could try any row."""
+    unusable = all(journal.stages[name].rows == journal.stages[name].unusable for name in METRIC_STAGES)
+    return ["no row could be scored"] if unusable else []
 
 
 if __name__ == "__main__":

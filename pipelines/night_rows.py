@@ -6,6 +6,7 @@ Memory holds `rows_at_once` responses, or some ten thousand rows without their t
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -20,25 +21,27 @@ from operators.aggregate import failure_reasons, finish_rows, moments, reasons_t
 from operators.asked import answered, with_answers
 from operators.base import Spec
 from operators.buckets import Buckets, groups
-from operators.carrying import QUESTION, carry, questions, untouched
+from operators.carrying import QUESTION, carry, identity, questions, untouched, whole
 from operators.extraction import Extract
 from operators.fingerprint import fingerprint
 from operators.locators import shown
 from operators.moved import Comparison
-from operators.schema import result_schema
+from operators.schema import METRICS, result_schema
 from operators.store import Store, StoreError
 from pipelines.execution import session
 from pipelines.lookup import Tally
-from pipelines.phases import Journal, extract, score
+from pipelines.phases import Journal, blocked, extract, score
 from pipelines.rescore_settings import Rescore
 from pipelines.responses import to_judge
 
 
 class Rows(NamedTuple):
-    """NIGHT_ROW of the night to compare with and of this one, by item."""
+    """NIGHT_ROW by item: of the night to compare with, of this one, and those of the former that lacked a value, where
+    its scorers are this night's."""
 
     last: Buckets
     now: Buckets
+    failed: Buckets
 
 
 def night_rows(
@@ -50,8 +53,9 @@ def night_rows(
     folder: Path,
     scratch: Path,
     journal: Journal,
-) -> tuple[Rows, int]:
-    """The rows of all stored responses, and how many of them were carried over. `before`: the series and the night to compare with and to carry rows over from.
+) -> tuple[Rows, int, Counter[str]]:
+    """The rows of all stored responses, how many of them were carried over, and per stage how many rows failed now as in
+    the night before. `before`: the series and the night to compare with and to carry rows over from.
 
     Raises StoreError where there is no response at all.
     """
@@ -60,10 +64,13 @@ def night_rows(
     rows = Rows(*(Buckets(scratch / name, nights.NIGHT_ROW) for name in Rows._fields))
     usable = Buckets(scratch / "usable", nights.NIGHT_ROW)
     if last:
-        carried = not settings.results and same_scorers(last, scorers)
+        same = same_scorers(last, scorers)
+        carried = same and not settings.results
         kept = untouched(store, last.record.get("models", {})) if carried else set()
         for table in nights.stream(store, series, last.name):
             rows.last.add(table)
+            if same:
+                rows.failed.add(table.filter(~whole(table)))
             usable.add(table.filter(pc.is_in(table["fingerprint"], pa.array(sorted(kept), pa.string()))))
     todo = Buckets(scratch / "todo", QUESTION)
     carry(
@@ -73,14 +80,14 @@ def night_rows(
         todo,
         rows.now,
     )
-    n_carried = len(rows.now)
+    n_carried, again = len(rows.now), Counter()
     for stage in scorers if n_carried else ():
         journal.add(stage, Tally(rows=n_carried, from_store=n_carried))
     if len(todo):
-        score_all(settings, store, named, scorers, todo, rows.now, folder / "results.parquet", journal)
+        again = score_all(settings, store, named, scorers, todo, rows, folder / "results.parquet", journal)
     if not len(rows.now):
         raise StoreError(f"the store {shown(store.root)} holds questions, and no response to any of them")
-    return rows, n_carried
+    return rows, n_carried, again
 
 
 def same_scorers(last: nights.Night, scorers: Mapping[str, Spec]) -> bool:
@@ -95,37 +102,69 @@ def score_all(
     named: Mapping[str, Mapping[str, str]],
     scorers: Mapping[str, Spec],
     todo: Buckets,
-    now: Buckets,
+    rows: Rows,
     path: Path,
     journal: Journal,
-) -> None:
-    """Score the responses to the questions `todo`, some at a time, into `now`; whole results go to `path` if wanted."""
-    schema, n_unanswered = result_schema(), 0
+) -> Counter[str]:
+    """Score the responses to the questions `todo`, some at a time, into `rows.now`; whole results go to `path` if wanted.
+
+    Returns how many rows each stage failed on that it failed on in the night before.
+    """
+    schema, n_unanswered, again = result_schema(), 0, Counter()
     whole = pq.ParquetWriter(path, schema, compression="zstd") if settings.results else nullcontext()
     with session(settings.cluster), whole as writer:
-        for asked in goes(todo, settings.rows_at_once):
-            rows = read_whole(store, asked, named)
-            usable = answered(rows)
-            n_unanswered += rows.num_rows - usable.num_rows
+        for asked, failed in goes(todo, rows.failed, settings.rows_at_once):
+            questioned = read_whole(store, asked, named)
+            usable = answered(questioned)
+            n_unanswered += questioned.num_rows - usable.num_rows
             if not usable.num_rows:
                 continue
             ready = extract(to_judge(usable), settings.cluster, journal)
             results = finish_rows(score(ready, scorers, store, settings.cluster, journal))
             if writer:
                 writer.write_table(results.select(schema.names).cast(schema))
-            now.add(results)
+            rows.now.add(results)
+            again += failed_again(results, failed, scorers)
     if n_unanswered:
         print(
             f"note: {n_unanswered} questions wait for a response of a run that stopped: run it again to have them counted",
             file=sys.stderr,
         )
+    return again
 
 
-def goes(todo: Buckets, at_once: int) -> Iterator[pa.Table]:
-    """The questions in portions of at most `at_once`."""
+def goes(todo: Buckets, failed: Buckets, at_once: int) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """The questions in portions of at most `at_once`, each with the rows `failed` about its items."""
     for buckets in groups(todo.sizes, at_least=at_once):
-        rows = todo.read(buckets)
-        yield from (rows.slice(start, at_once) for start in range(0, rows.num_rows, at_once))
+        rows, known = todo.read(buckets), failed.read(buckets)
+        yield from ((rows.slice(start, at_once), known) for start in range(0, rows.num_rows, at_once))
+
+
+def failed_again(results: pa.Table, failed: pa.Table, scorers: Mapping[str, Spec]) -> Counter[str]:
+    """Per metric how many of the rows that it could try (`results`) have no value, as in the night before (`failed`)."""
+    places, count = pc.index_in(identity(results), identity(failed)), Counter()
+    before = failed.take(places)
+    for metric in METRICS:
+        short = metric[:2]
+        tried = pa.array([reason is None for reason in blocked(scorers[short], results)])
+        null = pc.and_(pc.is_valid(places), pc.and_(pc.is_null(results[metric]), pc.is_null(before[metric])))
+        count[short] = pc.sum(pc.and_(tried, null)).as_py() or 0
+    return count
+
+
+def failing(limit: float, journal: Journal, again: Mapping[str, int]) -> list[str]:
+    """What to say of every metric that failed on more than the share `limit` of the rows scored tonight.
+
+    Neither a row carried over nor a score in the store was scored tonight; a row that failed as in the night before is
+    tried again, and is no news: so an outage shows beside however many rows stand, and one lasting null alarms once.
+    """
+    told = []
+    for name, tally in journal.stages.items():
+        failed = tally.failed - again.get(name, 0)
+        tried = tally.rows - tally.unusable - tally.from_store - again.get(name, 0)
+        if failed > limit * tried:
+            told.append(f"{name} failed on {failed} of {tried} rows scored tonight")
+    return told
 
 
 def read_whole(store: Store, asked: pa.Table, named: Mapping[str, Mapping[str, str]]) -> pa.Table:

@@ -151,7 +151,9 @@ def score(
             stage = Stage(short, scorers[short], resources(getattr(cluster, short)))
             columns = {"value": metric, "details": f"{metric}_details"}
             shelf = store.scores(metric, stage.spec)
-            lookups[metric] = Lookup(stage, shelf, rows, _blocked(stage, rows), f"{metric}_reason", columns)
+            lookups[metric] = Lookup(
+                stage, shelf, rows, blocked(stage.spec, rows), f"{metric}_reason", columns
+            )
         find_or_compute(list(lookups.values()), rows, "score")
     scored = rows
     for metric, lookup in lookups.items():
@@ -166,8 +168,8 @@ def score(
     return scored
 
 
-def _blocked(stage: Stage, rows: pa.Table) -> list[str | None]:
+def blocked(spec: Spec, rows: pa.Table) -> list[str | None]:
     """Why a metric cannot be tried on a row: there is no response, or it needs a clip that cannot be heard."""
-    if "audio_hashes" not in stage.spec.reads:
+    if "audio_hashes" not in spec.reads:
         return rows["row_error"].to_pylist()
     return pc.coalesce(rows["row_error"], rows["audio_error"]).to_pylist()

@@ -30,10 +30,10 @@ from operators.schema import ITEM
 from operators.store import Store, StoreError
 from operators.weights import require
 from pipelines import plan
-from pipelines.aria_eval import METRIC_STAGES, stop_if_failing
+from pipelines.aria_eval import METRIC_STAGES, nothing_tried
 from pipelines.config import build, entry, plain
 from pipelines.execution import resources
-from pipelines.night_rows import night_rows, summed
+from pipelines.night_rows import failing, night_rows, summed
 from pipelines.phases import Journal
 from pipelines.record import free_folder, write_record, write_summary
 from pipelines.rescore_settings import Rescore
@@ -72,7 +72,7 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
     }
     # Beside the results, because a system's folder for temporary files may be small, or in memory.
     with TemporaryDirectory(dir=folder, prefix=".scratch-") as scratch:
-        rows, n_carried = night_rows(
+        rows, n_carried, again = night_rows(
             settings, store, named, scorers, (series, last), folder, Path(scratch), journal
         )
         write_record(
@@ -93,7 +93,7 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
     alarming = show_drift(found)
     report_work(settings, journal, len(rows.now), n_carried, folder)
     print(f"kept as {shown(store.root)}/{place}")
-    stop_if_failing(settings.max_failure_rate, journal)
+    stop_if_failing(settings.max_failure_rate, journal, again)
     sys.exit(DRIFTED if alarming else 0)
 
 
@@ -167,6 +167,13 @@ def show_drift(found: Drift | None) -> bool:
     if len(told) > 10:
         print(f"  ! and {len(told) - 10} more, in drift.md")
     return bool(told)
+
+
+def stop_if_failing(limit: float, journal: Journal, again: Mapping[str, int]) -> None:
+    """Exit with status 1 where a metric failed on too many of the rows scored tonight, or nothing could be tried."""
+    told = failing(limit, journal, again) + nothing_tried(journal)
+    if told:
+        sys.exit(f"error: {'; '.join(told)} (max_failure_rate={limit:g}); reasons are in failures.csv")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,9 @@ class Rescore:
     results: bool = (
         False  # also write results.parquet, with all texts: every stored response is then read anew
     )
-    max_failure_rate: float = 0.5  # of usable rows, per stage; past it the run exits with status 1
+    max_failure_rate: float = (
+        0.5  # of the rows scored tonight, per metric; past it the run exits with status 1
+    )
     out: str | None = None  # folder for the tables of this run; null: runs/<time>-rescore-<series>
     dry_run: bool = False  # print the plan and stop: no Ray, no weights
 

@@ -193,5 +193,9 @@ def test_a_night_that_fails_too_often_exits_with_1_and_still_leaves_its_tables(t
     write_lines(tmp_path / "r.jsonl", [said(0, "crash"), said(1, "fine words")])
     evaluated(tmp_path, TOY_PATH, "scorers=toy", *recorded(tmp_path), "max_failure_rate=1")
     status, _ = night(tmp_path, "one", "max_failure_rate=0.1")
-    assert isinstance(status, str) and "m2 failed on 1 of 2" in status
+    # The other row's score is in the store already.
+    assert isinstance(status, str) and "m2 failed on 1 of 1 rows scored tonight" in status
     assert rows(tmp_path, "one")["r", "q0"][f"{METRICS[1]}_reason"] == "ValueError: crash"
+    # The next night tries the metric again, fails as before, and that is no news.
+    status, _ = night(tmp_path, "two", "max_failure_rate=0.1")
+    assert status == 0 and computed(tmp_path, "two")["m2"] == 1, "only the row that lacks it"

@@ -66,7 +66,9 @@ def test_a_judge_that_fails_makes_no_answer_wrong():
     assert (found["sc"]["n_valid"], found["sc"]["accuracy"], found["sc"]["n_unparsed"]) == (3, 1.0, 4)
     assert (found["sc"]["n_paired"], found["sc"]["gain"]) == (2, 0.0), "pairs need both answers"
     # The curve counts as the votes do: q0's first trial is lost, so 2 items of which 2 are right; its second votes.
-    points = [row for row in curve(pa.Table.from_pylist(cut, schema=TRIALS)).to_pylist() if not row["permuted"]]
+    points = [
+        row for row in curve(pa.Table.from_pylist(cut, schema=TRIALS)).to_pylist() if not row["permuted"]
+    ]
     assert [(row["n_items"], row["n_correct"]) for row in points[:2]] == [(2, 2), (3, 3)]
     assert points[-1]["accuracy"] == found["sc"]["accuracy"]
 
