@@ -11,7 +11,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 import hydra
 from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException
+from hydra.experimental.callback import Callback
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import ValidationError
@@ -203,6 +204,7 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
     def readable(config: DictConfig) -> None:
         # Caught inside the job: Hydra announces with all overrides whatever error leaves it.
         with sweep.job() if in_sweep() else nullcontext():
+            RefuseCredentials().on_run_start(config)
             try:
                 task(config)
             except (ConfigError, OmegaConfBaseException, *MENDABLE) as error:
@@ -229,10 +231,37 @@ def refuse_credentials(arguments: Sequence[str]) -> None:
     for word in arguments:
         if holds_credentials(word):
             key = word.partition("://")[0].partition("=")[0].lstrip("+~") if "=" in word else "an argument"
-            sys.exit(
-                f"error: {key}: its address comes with credentials, which would be written down: leave them out and set "
-                "them in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY for s3://)"
-            )
+            sys.exit(_CREDENTIALS.format(key=key))
+
+
+_CREDENTIALS = (
+    "error: {key}: its address comes with credentials, which would be written down: leave them out and set "
+    "them in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY for s3://)"
+)
+
+
+class RefuseCredentials(Callback):
+    """The same for what files say, a user's own (--config-dir) among them: called before Hydra writes multirun.yaml or .hydra.
+
+    What only some jobs of a sweep choose is seen when such a job starts; Hydra writes that only where `hydra.output_subdir`
+    is set, which it is not.
+    """
+
+    def on_run_start(self, config: DictConfig, **_: Any) -> None:
+        for key, value in _leaves(OmegaConf.to_container(config), ""):
+            if isinstance(value, str) and holds_credentials(value):
+                sys.exit(_CREDENTIALS.format(key=f"config key {key}"))
+
+    on_multirun_start = on_run_start
+
+
+def _leaves(node: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """(key, value) of everything in a config that is no mapping or list; keys joined by dots."""
+    if not isinstance(node, (dict, list)):
+        yield path, node
+        return
+    for key, child in node.items() if isinstance(node, dict) else enumerate(node):
+        yield from _leaves(child, f"{path}.{key}" if path else str(key))
 
 
 def as_lists(arguments: Sequence[str], keys: Sequence[str]) -> list[str]:

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_dir
+from hydra.utils import get_class
 from omegaconf import OmegaConf
 
 from operators.fingerprint import canonical
 from operators.schema import METRICS
 from operators.weights import WeightsError
-from pipelines.config import CONF, ConfigError, as_lists, build, plain
+from pipelines.config import CONF, ConfigError, RefuseCredentials, as_lists, build, plain
 from tests.pipelines.cli import aria_eval, composed
 
 NEEDS = {
@@ -176,3 +177,24 @@ def test_no_field_of_a_command_is_called_as_a_group_that_it_does_not_use(file):
         fields = compose(file.stem, overrides=["model=cascade"] if "model" in used else []).keys()
     added = {name for name in groups if f"+{name}=" in file.read_text() or name == "cluster"}
     assert groups & set(fields) <= used | added
+
+
+@pytest.mark.parametrize("file", sorted(CONF.glob("*.yaml")), ids=lambda file: file.stem)
+def test_every_command_has_its_files_searched_for_secrets_before_hydra_writes_them(file):
+    (watch,) = OmegaConf.load(file).hydra.callbacks.values()
+    assert get_class(watch["_target_"]) is RefuseCredentials
+
+
+def test_secrets_in_a_config_are_refused_by_key_and_what_only_looks_like_one_is_not():
+    fine = {
+        "base_url": "http://localhost:8000/v1",
+        "help": "ask me@example.org or see https://x.org/a?b=c",
+        "n": 3,
+    }
+    RefuseCredentials().on_run_start(OmegaConf.create({"model": fine, "none": None}))
+    held = {"models": [fine, {"path": "https://x.org/a?api_key=hush"}]}
+    with pytest.raises(
+        SystemExit, match=r"config key models\.1\.path: its address comes with credentials"
+    ) as ended:
+        RefuseCredentials().on_multirun_start(OmegaConf.create(held))
+    assert "hush" not in str(ended.value)

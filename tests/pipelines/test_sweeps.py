@@ -58,16 +58,19 @@ def test_a_dead_member_stops_no_other_and_a_second_sweep_computes_nothing_again(
 
 @pytest.mark.parametrize("how", [["-m"], ["hydra.output_subdir=.hydra"]], ids=["sweep", "one run"])
 def test_a_secret_in_an_address_never_reaches_the_disk(tmp_path, how):
+    secret = "s3://KEY:hushhush@bucket/x"
+    mine = tmp_path / "conf" / "scorers" / "mine.yaml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text(f"# @package _global_\nstore: {{root: '{secret}'}}\n")
     written = [f"hydra.{kind}.dir={tmp_path / kind}" for kind in ("run", "sweep")]
-    command = [
-        sys.executable,
-        "-m",
-        "pipelines.rescore",
-        *how,
-        *written,
-        "store.root=s3://KEY:hushhush@bucket/x",
-    ]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 1 and ended.stderr.startswith("error: store.root: its address comes with cred")
-    assert "hushhush" not in ended.stdout + ended.stderr
-    assert list(tmp_path.rglob("*")) == [], "Hydra did not come to write its files"
+    for words, key in (
+        ([f"store.root={secret}"], "store.root"),
+        (["--config-dir", str(tmp_path / "conf"), "+scorers@_global_=mine"], "config key store.root"),
+    ):
+        command = [sys.executable, "-m", "pipelines.rescore", *words, *written, *how]
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+        assert ended.returncode == 1 and ended.stderr.startswith(f"error: {key}: its address comes with cred")
+        assert "hushhush" not in ended.stdout + ended.stderr
+        assert [path for path in tmp_path.rglob("*") if path.is_file()] == [mine], (
+            "Hydra wrote none of its files"
+        )
