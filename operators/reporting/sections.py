@@ -18,6 +18,13 @@ from operators.reporting.series_charts import accuracy_lines, position_bars, pro
 MUGEN_TABLES = ("summary", "scaling", "curve", "positions", "agreement")
 AUDIT_TABLES = ("accuracy", "states", "rates")
 _WILSON = "Lines up and down are Wilson's 95% intervals."
+# Estimates, and what their intervals are called: accuracy has wilson_low and wilson_high.
+_ENDS = {
+    "accuracy": "wilson", "gain": "gain", "agreement": "agreement", "unanimous": "unanimous", "mass": "wilson",
+    "turn_accuracy": "turn", "contrast_accuracy": "contrast", "said_first": "said_first", "youden_j": "youden",
+    "voice_changes": "voice", "order_consistency": "order", "conditional_potemkin": "conditional", "protocol_gap": "gap",
+    "cue_dependence": "cue", "cue_dependence_pairwise": "cue_pairwise",
+}  # fmt: skip
 
 Section = dict[str, Any]
 Tables = Mapping[str, pa.Table]
@@ -27,6 +34,7 @@ def mugen_sections(tables: Tables, record: Mapping[str, Any], name: str) -> list
     """Accuracy and gains, the trials curve, scaling with candidates, position bias, agreement, provenance."""
     rows = {key: table.to_pylist() for key, table in tables.items()}
     summary = [row for row in rows["summary"] if row["group_kind"] != "task"]
+    places = [{**row, "position": row["position"] + 1} for row in rows["positions"]]
     who = ("prompt", "permuted", "voting", "n_candidates")
     drawings = [
         _figure("Accuracy by number of trials", _WILSON,
@@ -39,7 +47,7 @@ def mugen_sections(tables: Tables, record: Mapping[str, Any], name: str) -> list
     return [
         _section(f"mugen-{name}", f"Many clips per question: {name}", drawings, [
             _table("Accuracy by strategy and dimension; gains over direct answers by a paired bootstrap over items", summary),
-            _table("Position bias: chi-square of chosen against expected positions, each item with its trials as one case", rows["positions"]),
+            _table("Position bias: chi-square of chosen against expected positions, each item with its trials as one case", places),
             _table("Agreement between the trials of an item", rows["agreement"]),
         ]),
         _provenance(record, name),
@@ -77,9 +85,25 @@ def _provenance(record: Mapping[str, Any], name: str) -> Section:
 
 
 def _table(caption: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """All columns in which any row has a value."""
+    """All columns in which any row has a value. `ends`: the places of an estimate's interval, which is shown with it;
+    `reals`: the places of what is no count; `constant`: the places of what every row says, which is said once."""
     columns = [name for name in (rows[0] if rows else {}) if any(row[name] is not None for row in rows)]
-    return {"caption": caption, "columns": columns, "rows": [[row[name] for name in columns] for row in rows]}
+    ends = {}
+    for name, stem in _ENDS.items():
+        pair = [f"{stem}_{end}" for end in ("low", "high")]
+        if {name, *pair} <= set(columns):
+            ends[columns.index(name)] = [columns.index(end) for end in pair]
+    beside = {place for pair in ends.values() for place in pair}
+    cells = [[row[name] for name in columns] for row in rows]
+    shown = [place for place in range(len(columns)) if place not in ends and place not in beside]
+    return {
+        "caption": caption,
+        "columns": columns,
+        "rows": cells,
+        "ends": ends,
+        "reals": [p for p in range(len(columns)) if any(isinstance(row[p], float) for row in cells)],
+        "constant": [p for p in shown if len(cells) > 1 and len({row[p] for row in cells}) == 1],
+    }
 
 
 def _figure(title: str, caption: str, spec: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -361,6 +361,26 @@ def test_by_keyboard_on_a_phone_and_in_the_dark(tmp_path):
 
 
 @pytest.mark.weights
+def test_on_paper_nothing_is_cut_folded_or_dark(tmp_path):
+    """An audit has the widest tables; A4 less its margins is 703 pixels wide."""
+    run = write_audit_run(tmp_path / "audit")
+    report(f"run={run}")
+    with opened(703, 1000, color_scheme="dark") as tab:
+        ready(tab, (run / "report.html").as_uri())
+        tab.evaluate("document.documentElement.dataset.theme = 'dark'")
+        tab.emulate_media(media="print")
+        folded = tab.locator("details:not([open])").count()
+        tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert folded > 0 and tab.locator("details:not([open])").count() == 0
+        boxes = "[...document.querySelectorAll('.scroll')].map((box) => box.scrollWidth - box.clientWidth)"
+        assert max(tab.evaluate(boxes)) <= 0
+        assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(27, 31, 36)"
+        assert not tab.locator("#controls").is_visible()
+        tab.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert tab.locator("details:not([open])").count() == folded
+
+
+@pytest.mark.weights
 def test_every_control_has_a_name_and_text_stands_out(tmp_path):
     uri = page_of(tmp_path / "run", results())
     script = """() => [...document.querySelectorAll('button, input, select, audio, [role=listbox], [role=region]')]

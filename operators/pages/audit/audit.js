@@ -96,6 +96,7 @@ function cases(all, names) {
 
 async function start() {
   themeSwitch(byId("theme"));
+  unfoldForPrint();
   const audit = await embedded("audit");
   byId("title").textContent = audit.title;
   byId("subtitle").textContent = audit.subtitle;

@@ -52,6 +52,13 @@ function grid(caption, heads, rows, look = null) {
     node("table", { class: look }, node("caption", {}, caption), node("thead", {}, node("tr", {}, heads)), node("tbody", {}, rows)));
 }
 
+/** On paper nothing can be unfolded: details are open while the page prints. */
+function unfoldForPrint() {
+  let closed = [];
+  addEventListener("beforeprint", () => { closed = [...document.querySelectorAll("details:not([open])")]; for (const one of closed) one.open = true; });
+  addEventListener("afterprint", () => { for (const one of closed) one.open = false; });
+}
+
 /** Makes `button` switch between the system's colours, light and dark; the choice is kept where the browser allows. */
 function themeSwitch(button) {
   const themes = ["auto", "light", "dark"];

@@ -45,7 +45,7 @@ function leaderboard(board, labels) {
   const metrics = Object.keys(labels);
   const n = board.models.map((entry) => entry.n_items);
   const told = `${board.benchmark}: ${Math.min(...n) === Math.max(...n) ? n[0] : `${Math.min(...n)} to ${Math.max(...n)}`} items. ` +
-    `Darker is a better rank in the column; small print: 95% intervals over items (Student's; for shares Wilson's).${Math.min(...n) < 20 ? " Few items: the intervals are rough." : ""}`;
+    `The stronger the colour, the better the rank in the column; small print: 95% intervals over items (Student's; for shares Wilson's).${Math.min(...n) < 20 ? " Few items: the intervals are rough." : ""}`;
   const { charts } = board;
   const lines = charts.correlation_lines;
   return [
@@ -78,7 +78,7 @@ function categoryTables(blocks, labels) {
         })));
       const kind = block.kind.replaceAll("_", " ");
       const heads = [node("th", { scope: "col" }, kind), ...models.map((model) => node("th", { scope: "col", class: "n" }, model))];
-      return grid(`${block.benchmark} by ${kind}; colours rank the models within a row`, heads, rows, "board");
+      return grid(`${labels[column] ?? "Accuracy %"}, ${block.benchmark} by ${kind}; colours rank the models within a row`, heads, rows, "board");
     }));
   }
   fill();

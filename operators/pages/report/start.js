@@ -23,6 +23,7 @@ async function browse({ block, title }, number, pattern) {
   document.getElementById("about").textContent = about.told;
   document.getElementById("foot").textContent = about.foot;
   themeSwitch(document.getElementById("theme"));
+  unfoldForPrint();
   const place = document.getElementById("sections");
   if (has("overview")) place.append(...overview(await embedded("overview")));
   if (has("sections")) place.append(...plainSections(await embedded("sections")));

@@ -1,9 +1,10 @@
 import pyarrow as pa
 import pytest
 
+from operators.audit import tables as audit
 from operators.audit_states import STATE_NAMES
 from operators.mugen import tables as mugen
-from operators.reporting.sections import MUGEN_TABLES, audit_sections, mugen_sections
+from operators.reporting.sections import MUGEN_TABLES, _table, audit_sections, mugen_sections
 from operators.reporting.series_charts import accuracy_lines, position_bars, series_names, state_bars
 
 
@@ -46,6 +47,47 @@ def test_empty_tables_still_make_sections():
     found = mugen_sections({name: schemas[name].empty_table() for name in MUGEN_TABLES}, {}, "run")
     assert [part["id"] for part in found] == ["mugen-run", "provenance-run"]
     assert found[0]["figures"] == found[0]["tables"] == []
+
+
+@pytest.mark.weights
+def test_a_table_shows_estimates_with_their_ends_and_says_once_what_all_rows_say():
+    row = {
+        "model": "a",
+        "position": 0,
+        "n_chosen": 4,
+        "accuracy": 1.0,
+        "wilson_low": 0.5,
+        "wilson_high": 1.0,
+        "p": 0.2,
+    }
+    rows = pa.Table.from_pylist([row, {**row, "position": 1, "n_chosen": 3}], schema=mugen.POSITIONS)
+    others = {name: table.empty_table() for name, table in (
+        ("summary", mugen.SUMMARY), ("scaling", mugen.SCALING), ("curve", mugen.CURVE), ("agreement", mugen.AGREEMENT),
+    )}  # fmt: skip
+    found = _tables_of(mugen_sections({**others, "positions": rows}, {}, "run"))[0]
+    names = found["columns"]
+    assert [cells[names.index("position")] for cells in found["rows"]] == [
+        1,
+        2,
+    ]  # on the page, counted from one
+    ends = {names[place]: [names[end] for end in pair] for place, pair in found["ends"].items()}
+    assert ends == {"accuracy": ["wilson_low", "wilson_high"]}
+    assert [names[place] for place in found["constant"]] == ["model", "p"]
+    assert {names[place] for place in found["reals"]} == {"accuracy", "wilson_low", "wilson_high", "p"}
+
+
+def test_every_interval_of_a_table_on_the_page_is_shown_with_its_estimate():
+    schemas = [mugen.SUMMARY, mugen.POSITIONS, mugen.AGREEMENT, audit.ACCURACY, audit.STATES, audit.RATES]
+    for schema in schemas:
+        row = {field.name: "x" if pa.types.is_string(field.type) else True if pa.types.is_boolean(field.type) else 1
+               for field in schema}  # fmt: skip
+        found = _table("", [row])
+        beside = {found["columns"][place] for pair in found["ends"].values() for place in pair}
+        assert beside == {name for name in schema.names if name.endswith(("_low", "_high"))}
+
+
+def _tables_of(sections):
+    return [table for part in sections for table in part["tables"]]
 
 
 @pytest.mark.weights
