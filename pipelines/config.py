@@ -31,7 +31,7 @@ from operators.locators import holds_credentials
 from operators.store import StoreError
 from operators.tables import TableError
 from operators.weights import WeightsError
-from pipelines.execution import ResourceError
+from pipelines.room import ResourceError
 from pipelines.sweeps import Sweep, in_sweep
 
 CONF = Path(__file__).resolve().parent.parent / "conf"

@@ -6,6 +6,9 @@ actor pool of its own, and blocks stream from pool to pool.
 A worker that dies is replaced and its block tried again, RETRIES times. Rows that kill every worker that touches them
 are then found one by one and given up with a reason, so that they cost themselves and not the run.
 
+A node that dies takes its workers along. Where the others have room, Ray starts them there; where not, it would wait for
+the node without end: the job is ended, and what is missing goes to as many workers as the nodes that are left can hold.
+
 Several actors of one stage share a ledger, so that a clip, text or pair that two of them meet is encoded by one.
 """
 
@@ -16,8 +19,9 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import groupby
+from contextlib import contextmanager, suppress
+from functools import partial
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -25,15 +29,15 @@ from tqdm import tqdm
 
 from operators.base import Resources, Stage
 from operators.frames import with_columns
+from pipelines import room
+from pipelines.blocks import block_rows, cut
 from pipelines.ledger import Account
 from pipelines.pool import Pool, given_up
+from pipelines.room import Share
+from pipelines.watch import NodesDied, Watch, have_died
 
 RETRIES = 2
 ROW = "execution.row"
-
-
-class ResourceError(RuntimeError):
-    """The cluster is too small for the pools of a run."""
 
 
 class WorkersDied(RuntimeError):
@@ -172,17 +176,17 @@ def _surviving(
     try:
         yield from _stream(stages, table, whole)
         return
-    except WorkersDied:
-        pass  # left behind at once, because it holds the job that failed
-    # Halves of what is missing, down to single rows: only a row that kills alone is to blame.
-    rows = np.flatnonzero(missing[table[ROW].to_numpy()])
-    rest = table.take(rows)
-    if len(rows) == 1:
+    except (WorkersDied, NodesDied) as error:
+        to_blame = isinstance(error, WorkersDied)  # the error itself is left behind: it holds the job
+    rest = table.take(np.flatnonzero(missing[table[ROW].to_numpy()]))
+    if to_blame and rest.num_rows == 1:
         reason = f"worker_died: no worker survives this row ({RETRIES + 1} tries); see Ray's logs"
         yield given_up(stages, rest, reason)
         return
-    for half in (rest.slice(0, len(rows) // 2), rest.slice(len(rows) // 2)):
-        yield from _surviving(stages, half, missing, whole)
+    # Halves of what is missing, down to single rows: only a row that kills alone is to blame.
+    middle = rest.num_rows // 2 if to_blame else rest.num_rows
+    for part in (rest.slice(0, middle), rest.slice(middle)):
+        yield from _surviving(stages, part, missing, whole)
 
 
 def _stream(stages: list[Stage], table: pa.Table, whole: str | None) -> Iterator[pa.Table]:
@@ -194,101 +198,93 @@ def _stream(stages: list[Stage], table: pa.Table, whole: str | None) -> Iterator
     needs = [stage.resources for stage in stages]
     size = block_rows(table.num_rows, min(r.batch_size for r in needs), max(r.actors for r in needs))
     blocks = list(cut(table, size, whole))
-    _check_room(stages, len(blocks))
-    dataset, pools = ray.data.from_arrow(blocks), _pools(stages)
-    # A lone worker's own memory is enough.
-    ledgers = _Ledgers() if any(_share(chain, len(blocks))[0] > 1 for chain in pools) else None
-    for chain in pools:
-        dataset = _through(dataset, chain, blocks, ledgers)
+    nodes = _alive()
+    pools = _pools(stages, len(blocks), nodes)
+    job = uuid4().hex
+    dismiss = partial(_dismiss, job)
+    context = ray.data.DataContext.get_current()
+    context.custom_execution_callback_classes = [partial(Watch, pools, nodes, _alive, dismiss)]
+    dataset = ray.data.from_arrow(blocks)
+    ledgers = _Ledgers() if any(share.actors > 1 for share in pools) else None  # one has memory of its own
+    for share in pools:
+        dataset = _through(dataset, share, blocks, ledgers, job)
     try:
         yield from dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
-    except (ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError) as error:
-        raise WorkersDied(str(error)) from error
+    except NodesDied:
+        dismiss()
+        raise
+    except ray.exceptions.RayError as error:
+        dismiss()
+        if have_died(nodes, _alive):
+            raise NodesDied(str(error)) from error
+        if isinstance(error, ray.exceptions.RayActorError | ray.exceptions.WorkerCrashedError):
+            raise WorkersDied(str(error)) from error
+        raise
 
 
-def _pools(stages: list[Stage]) -> list[list[Stage]]:
-    """Neighbouring stages of one named pool together, every other stage alone."""
-    keyed = groupby(enumerate(stages), key=lambda pair: pair[1].resources.pool or pair[0])
-    return [[stage for _, stage in members] for _, members in keyed]
-
-
-def _largest_node() -> dict[str, float]:
-    """The most CPUs and GPUs that one node of the cluster has: an actor lives on one node."""
+def _pools(stages: list[Stage], blocks: int, nodes: dict[str, dict]) -> list[Share]:
+    """The pools of a job, refused if the cluster is too small for them; one that has lost nodes does with fewer workers."""
     import ray
 
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    return {kind: max(node.get(kind, 0.0) for node in nodes) for kind in ("CPU", "GPU")}
+    left = room.of(nodes)
+    pools = room.shares(stages, blocks, left)
+    if len(nodes) < len(ray.nodes()):
+        pools = room.shrunk(pools, left)
+    room.check(pools, left)
+    return pools
 
 
-def _share(chain: list[Stage], blocks: int) -> tuple[int, float, float]:
-    """Actors, CPUs and GPUs per actor of a pool, as its neediest stage asks; no CPUs named: all of one node."""
-    needs = [stage.resources for stage in chain]
-    actors = max(1, min(max(r.actors for r in needs), blocks))
-    return actors, max(r.cpus for r in needs) or _largest_node()["CPU"], max(r.gpus for r in needs)
+def _named(job: str) -> dict[str, str]:
+    return {"name": f"{job}.{uuid4().hex}"}
 
 
-def _check_room(stages: list[Stage], blocks: int) -> None:
-    """Refuse what Ray would wait for without end: pools that need more than the cluster, or one node of it, has."""
+def _dismiss(job: str) -> None:
+    """Kill the workers of a job. Ray Data only lets go of them: what they hold would be theirs for as long as it is sought."""
     import ray
 
-    total, node = ray.cluster_resources(), _largest_node()
-    names = ", ".join(stage.name for stage in stages)
-    shares = [_share(chain, blocks) for chain in _pools(stages)]
-    for kind, place in (("CPU", 1), ("GPU", 2)):
-        needed, largest = (
-            sum(share[0] * share[place] for share in shares),
-            max(share[place] for share in shares),
-        )
-        has = total.get(kind, 0.0)
-        if needed > has + 1e-9 or largest > node[kind] + 1e-9:
-            raise ResourceError(
-                f"stages {names} together need {needed:g} {kind}s, one worker up to {largest:g}; the cluster has "
-                f"{has:g}, its largest node {node[kind]:g}: lower their cpus, gpus or actors in the cluster config, "
-                f"or give them one `pool`"
-            )
+    for name in ray.util.list_named_actors():
+        if name.startswith(job):
+            with suppress(ValueError):  # dead meanwhile
+                ray.kill(ray.get_actor(name))
 
 
-def _through(dataset: object, chain: list[Stage], blocks: list[pa.Table], ledgers: _Ledgers | None) -> object:
+def _alive() -> dict[str, dict]:
+    """The nodes of the cluster by id, but those known to be dead."""
     import ray
 
-    actors, cpus, gpus = _share(chain, len(blocks))
+    return {node["NodeID"]: node for node in ray.nodes() if node["Alive"]}
+
+
+def _through(
+    dataset: object, share: Share, blocks: list[pa.Table], ledgers: _Ledgers | None, job: str
+) -> object:
+    import ray
+
     # Whole blocks, whatever their length. With a GPU Ray insists on a number of rows, and joins unequal blocks to reach it:
     # neighbours that are parted there are still met by one actor, in one call after the other.
-    rows = max(block.num_rows for block in blocks) if gpus else None
+    rows = max(block.num_rows for block in blocks) if share.gpus else None
     with warnings.catch_warnings():
         # Ray 2.60 has no other way to bound restarts than the one it deprecates; constraints.txt keeps us on 2.60.
         warnings.simplefilter("ignore", ray.util.annotations.RayDeprecationWarning)
         return dataset.map_batches(
             _Worker,
-            fn_constructor_args=(chain, ledgers if actors > 1 else None),
+            fn_constructor_args=(list(share.chain), ledgers if share.actors > 1 else None),
             batch_size=rows,
             batch_format="pyarrow",
             zero_copy_batch=True,
-            compute=ray.data.ActorPoolStrategy(size=actors),
-            num_cpus=cpus,
-            num_gpus=gpus,
+            compute=ray.data.ActorPoolStrategy(size=share.actors),
+            num_cpus=share.cpus,
+            num_gpus=share.gpus,
             runtime_env={
-                "env_vars": {"OMP_NUM_THREADS": str(max(1, int(cpus))), "TOKENIZERS_PARALLELISM": "false"}
+                "env_vars": {
+                    "OMP_NUM_THREADS": str(max(1, int(share.cpus))),
+                    "TOKENIZERS_PARALLELISM": "false",
+                }
             },
+            ray_remote_args_fn=partial(_named, job),
             max_restarts=RETRIES,
             max_task_retries=RETRIES,
         )
-
-
-def block_rows(rows: int, most: int, actors: int) -> int:
-    """Rows per block: at most `most`, and small enough for a dozen blocks per actor (a bar that moves, even work),
-    but not under eight: a block costs some 50 ms."""
-    return max(1, min(most, max(8, -(-rows // (12 * actors)))))
-
-
-def cut(table: pa.Table, rows: int, whole: str | None) -> Iterator[pa.Table]:
-    """Slices of `rows` rows (the last may be shorter), longer where equal neighbours in the column `whole` are in one."""
-    values = table.column(whole).to_pylist() if whole else range(table.num_rows)
-    start = 0
-    for end in range(1, table.num_rows + 1):
-        if end == table.num_rows or (end - start >= rows and values[end] != values[end - 1]):
-            yield table.slice(start, end - start)
-            start = end
 
 
 def resources(config: object) -> Resources:

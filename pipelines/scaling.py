@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from operators.base import Resources
-from pipelines.execution import block_rows
+from pipelines.blocks import block_rows
 
 DRIVER, START = "driver", "start"
 LOOK_UP, COMMIT = "driver: keys and look-up", "driver: blocks and commit"

@@ -19,8 +19,9 @@ import pyarrow as pa
 from operators.base import Resources, Stage
 from operators.schema import METRICS
 from operators.store import Store
+from pipelines.blocks import block_rows
 from pipelines.config import Cluster
-from pipelines.execution import block_rows, session
+from pipelines.execution import session
 from pipelines.lookup import Lookup, find_or_compute
 from tests import toys
 

@@ -14,8 +14,9 @@ from pydantic.dataclasses import dataclass
 from operators.base import Resources, Stage
 from operators.batching import Memo
 from pipelines.config import Cluster
-from pipelines.execution import ResourceError, run, session
+from pipelines.execution import run, session
 from pipelines.lookup import encoded
+from pipelines.room import ResourceError
 
 
 @dataclass(frozen=True)

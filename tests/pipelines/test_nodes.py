@@ -63,11 +63,6 @@ def kill_when_busy(nodes, node, folder, done):
         time.sleep(0.02)
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="now and then Ray waits for ever for workers of the node that died, and the run hangs; the cause is not found",
-)
-@pytest.mark.timeout(180)
 def test_a_node_that_dies_in_mid_run_changes_nothing(cluster, tmp_path):
     nodes, (_, doomed) = cluster
     whole, struck = files(tmp_path / "whole"), files(tmp_path / "struck")
@@ -84,9 +79,6 @@ def test_a_node_that_dies_in_mid_run_changes_nothing(cluster, tmp_path):
     assert disturbed.returncode == 0, disturbed.stderr
     assert was_killed, "the run ended before a node could be killed"
 
-    import ray
-
-    assert ray.cluster_resources()["GPU"] == 2, "one node with its two cards is gone"
     assert sum(stored(struck)) == ROWS, "every key once"
     assert record(struck)["stages"]["m6"]["failed"] == 0
     assert results(struck).drop_columns("audio_uris").equals(results(whole).drop_columns("audio_uris"))

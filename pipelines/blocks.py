@@ -1,0 +1,23 @@
+"""Into which blocks a table is cut for its workers. Needs no ray."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+
+def block_rows(rows: int, most: int, actors: int) -> int:
+    """Rows per block: at most `most`, and small enough for a dozen blocks per actor (a bar that moves, even work),
+    but not under eight: a block costs some 50 ms."""
+    return max(1, min(most, max(8, -(-rows // (12 * actors)))))
+
+
+def cut(table: pa.Table, rows: int, whole: str | None) -> Iterator[pa.Table]:
+    """Slices of `rows` rows (the last may be shorter), longer where equal neighbours in the column `whole` are in one."""
+    values = table.column(whole).to_pylist() if whole else range(table.num_rows)
+    start = 0
+    for end in range(1, table.num_rows + 1):
+        if end == table.num_rows or (end - start >= rows and values[end] != values[end - 1]):
+            yield table.slice(start, end - start)
+            start = end
