@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -34,6 +33,7 @@ from pipelines.ablate_settings import Ablate
 from pipelines.aria_eval import read_recorded
 from pipelines.config import ConfigError, build, entry, plain
 from pipelines.execution import resources, session
+from pipelines.naming import model_name
 from pipelines.phases import Journal, extract, score
 from pipelines.preflight import check_counts, check_ready, needs_of
 from pipelines.record import free_folder, write_record
@@ -42,8 +42,8 @@ from pipelines.sweeps import with_own_folder
 
 
 def main(config: DictConfig) -> None:
-    """What Hydra calls: only it knows the names of the chosen options."""
-    ablate(with_own_folder(config), HydraConfig.get().runtime.choices["model"])
+    """What Hydra calls: only it knows what the command chose and set."""
+    ablate(with_own_folder(config), model_name(config))
 
 
 def ablate(config: DictConfig, name: str) -> None:

@@ -7,8 +7,9 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
 
-from pipelines.ablate import ablate
+from pipelines.ablate import ablate, main
 from pipelines.config import CONF, ConfigError
 from tests.pipelines.cli import ROOT
 from tests.pipelines.test_aria_eval import question, recorded, said, tone, write_lines
@@ -36,6 +37,17 @@ def run(folder, *overrides):
 def test_what_cannot_be_compared_is_refused_with_what_there_is(overrides, said):
     with pytest.raises(ConfigError, match=said), initialize_config_dir(str(CONF), version_base="1.3"):
         ablate(compose("ablate", overrides=overrides), "model")
+
+
+def test_a_checkpoint_of_the_commands_own_is_in_the_models_name(monkeypatch):
+    names = []
+    monkeypatch.setattr("pipelines.ablate.ablate", lambda config, name: names.append(name))
+    overrides = ["model=openai", "model.endpoint.model=tuned"]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("ablate", overrides=overrides, return_hydra_config=True)
+    monkeypatch.setattr(HydraConfig.instance(), "cfg", config)
+    main(config)
+    assert names == ["openai (tuned)"]
 
 
 @pytest.mark.weights
