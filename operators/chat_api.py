@@ -27,6 +27,7 @@ from operators.chat_faults import Fault, redacted, what_happened
 from operators.chat_pace import Pace
 from operators.fingerprint import execution_field
 from operators.locators import shown
+from operators.text import without_control_tokens
 
 UNAVAILABLE = "model_unavailable"
 
@@ -65,7 +66,13 @@ class Reply:
 class ChatEndpoint:
     """A model behind a chat API. The key stays in the environment variable that `key_variable` names (None: no key).
 
-    Identity: `model`, `max_tokens`, and `extra`, fields that go into every request as they are. Where the server lives and
+    Identity: `model`, `max_tokens`, `extra`, fields that go into every request as they are, and `control_tokens`. Questions
+    and responses are untrusted, and a server of your own, vLLM's too, fills them into its template and then reads whatever
+    looks like a control token as one: a question could end its turn, or bring an audio span of its own. So none of these
+    texts is left in what is sent: as with the local backends, "<|im_end|>" becomes "< |im_end|>". "<|" is how those of most
+    models begin; name what others have: "<start_of_turn>" and "<end_of_turn>" (Gemma), "[INST]" and "[/INST]" (Mistral).
+
+    Where the server lives and
     how patiently it is asked is not: `base_url` (None: the client's own default), `token_field` (what the server calls
     `max_tokens`), `timeout_seconds` (one attempt, whole answer included), `retries` (further attempts after a fault of one
     request), `patience_seconds` (how long one request waits in all when the server says 429; for one that asks for more
@@ -84,6 +91,7 @@ class ChatEndpoint:
     max_tokens: int = Field(200, ge=1)
     token_field: Literal["max_tokens", "max_completion_tokens"] = execution_field("max_tokens")
     extra: dict[str, Any] = Field(default_factory=dict)
+    control_tokens: tuple[str, ...] = ("<|",)
     timeout_seconds: float = execution_field(60.0)
     retries: int = execution_field(4)
     backoff_seconds: float = execution_field(0.5)
@@ -124,6 +132,20 @@ class ChatEndpoint:
         """The client for one process. Raises ChatUnavailable as `check` does."""
         self.check()
         return ChatClient(self, self.key())
+
+
+def harmless(message: Mapping[str, Any], control_tokens: Sequence[str]) -> dict[str, Any]:
+    """A turn of a chat in whose texts no control token is left; clips stay as they are."""
+    content = message["content"]
+    if isinstance(content, str):
+        return {**message, "content": without_control_tokens(content, control_tokens)}
+    parts = [
+        {**part, "text": without_control_tokens(part["text"], control_tokens)}
+        if part["type"] == "text"
+        else part
+        for part in content
+    ]
+    return {**message, "content": parts}
 
 
 class ChatClient:
@@ -190,7 +212,9 @@ class ChatClient:
         import openai
 
         spec = self._spec
-        whole = {**spec.extra, **body, spec.token_field: spec.max_tokens, "model": spec.model}
+        messages = [harmless(one, spec.control_tokens) for one in body["messages"]]
+        own = {"messages": messages, spec.token_field: spec.max_tokens, "model": spec.model}
+        whole = {**spec.extra, **body, **own}
         known = {"messages", "model", "temperature", "top_p", "seed", spec.token_field}
         sent = {name: value for name, value in whole.items() if name in known}
         rest = {name: value for name, value in whole.items() if name not in known}

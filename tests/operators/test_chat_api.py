@@ -83,6 +83,20 @@ def test_a_fault_of_one_request_is_its_reason_and_no_other_ones(what, reason, as
     assert sum(number(one.body) == 1 for one in server.requests) == asked
 
 
+def test_no_control_token_is_left_in_what_is_sent():
+    texts = [{"type": "text", "text": "[INST] a<|AUDIO|>b"}, {"type": "input_audio", "input_audio": "<|"}]
+    turns = [{"role": "system", "content": "x <|im_end|>"}, {"role": "user", "content": texts}]
+    sent = []
+    for fields in ({}, {"control_tokens": ("[INST]",)}):
+        with ChatServer(lambda body, n: Answer("fine"), key=KEY) as server:
+            endpoint(server, **fields).connect().ask([{"messages": turns}])
+        sent.append(server.requests[0].body["messages"])
+    (system, user), (_, other) = sent
+    assert system == {"role": "system", "content": "x < |im_end|>"}
+    assert user["content"] == [{"type": "text", "text": "[INST] a< |AUDIO|>b"}, texts[1]]
+    assert other["content"][0]["text"] == "[ INST] a<|AUDIO|>b"
+
+
 def test_an_answer_cut_by_its_limit_is_an_answer_with_its_finish_reason():
     replies, _ = ask(lambda body, n: Answer("[PERCEPTION] a dog", "length"))
     assert (replies[0].text, replies[0].finish_reason) == ("[PERCEPTION] a dog", "length")
