@@ -1,59 +1,131 @@
-"""`-m` as a user types it: a member that dies does not stop the others, and the end names it."""
+"""`-m` as a user types it: a member that dies does not stop the others, a sweep that is killed loses next to nothing."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+import ray
 
 from operators.schema import METRICS
-from tests.pipelines.cli import ROOT, TOYS
+from pipelines.aria_eval import METRIC_STAGES
+from pipelines.config import Cluster
+from pipelines.execution import session
+from tests.pipelines.cli import ROOT, TOY_PATH, TOYS, evaluated
 from tests.pipelines.test_aria_eval import question, said, tone, write_lines
 
 # Whole processes: more time than the fast part has.
 pytestmark = pytest.mark.weights
 
 
-def sweep(*arguments):
-    command = [sys.executable, "-m", "pipelines.aria_eval", "-m", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+ROWS, BLOCK = 12, 3
+MODELS, BENCHMARKS = ("first", "last"), ("x", "y")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A Ray of its own, slow toys on it, that stands when a run dies: what a member of a sweep is told of it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TOY_DELAY", "0.02")
+        with session(Cluster(num_cpus=2)):
+            yield f"cluster.address={ray.get_runtime_context().gcs_address}"
 
 
 def grid(folder):
-    """Two recorded models, and between them one whose file is not there."""
+    """What `-m` sweeps over: three models, of which the file of one is not there, on two benchmarks."""
     tone(folder / "a.wav", pitch=300)
-    write_lines(folder / "q.jsonl", [question(n, "a.wav") for n in range(3)])
-    for model in ("first", "last"):
-        write_lines(folder / f"{model}.jsonl", [said(n, f"{model} word{n}") for n in range(3)])
-    models = ",".join(f"{folder}/{name}.jsonl" for name in ("first", "dead", "last"))
-    where = [f"store.root={folder / 'store'}", f"out={folder / 'out'}", f"hydra.sweep.dir={folder / 'sweep'}"]
-    few = ["cluster.num_cpus=1", "model=recorded", "benchmark=manifest", "yardsticks=false"]
-    return [*TOYS, *few, *where, f"model.path={models}", f"benchmark.path={folder}/q.jsonl"]
-
-
-def test_a_dead_member_stops_no_other_and_a_second_sweep_computes_nothing_again(tmp_path):
-    arguments = grid(tmp_path)
-    first = sweep(*arguments)
-    assert first.returncode == 1
-    assert "dead.jsonl: " in first.stderr, "a dead member says why when it dies"
-    end = first.stderr[first.stderr.index("error: 1 of 3 jobs failed") :]
-    assert end.count("dead.jsonl") == 1 and "#1 " in end
-    assert "Traceback" not in first.stderr
-    runs = sorted(path.parent.name for path in (tmp_path / "out").glob("*/results.parquet"))
-    assert runs == ["0", "2"], "every member has a folder of its own"
-    for run in runs:
-        rows = pq.read_table(tmp_path / "out" / run / "results.parquet")
-        assert rows.num_rows == 3 and all(rows[name].null_count == 0 for name in METRICS)
-
-    write_lines(tmp_path / "dead.jsonl", [said(n, f"revived word{n}") for n in range(3)])
-    again = sweep(*arguments)
-    assert again.returncode == 0, again.stderr
-    computed = {
-        run: json.loads((tmp_path / "out" / run / "run.json").read_text())["stages"]["m6"]["computed"]
-        for run in "012"
+    names = [f"{benchmark}{n}" for benchmark in BENCHMARKS for n in range(ROWS)]
+    for benchmark in BENCHMARKS:
+        asked = [question(0, "a.wav", id=name) for name in names if name.startswith(benchmark)]
+        write_lines(folder / f"{benchmark}.jsonl", asked)
+    chains = {
+        model: [
+            said(0, f"{model} {name} " + "word " * k, id=name, model=model) for k, name in enumerate(names)
+        ]
+        for model in MODELS
     }
-    assert computed == {"0": 0, "1": 3, "2": 0}
+    for model, rows in (*chains.items(), ("both", [*chains["first"], *chains["last"]])):
+        write_lines(folder / f"{model}.jsonl", rows)
+    return [
+        [f"model.path={folder}/{model}.jsonl" for model in ("dead", *MODELS)],
+        [f"benchmark.path={folder}/{benchmark}.jsonl" for benchmark in BENCHMARKS],
+    ]
+
+
+FEW = ["model=recorded", "benchmark=manifest", "yardsticks=false", f"cluster.m1.batch_size={BLOCK}"]
+
+
+def command(folder, choices, *more):
+    """The sweep over all combinations, as it is typed."""
+    swept = [
+        words[0].partition("=")[0] + "=" + ",".join(w.partition("=")[2] for w in words) for words in choices
+    ]
+    where = [f"store.root={folder / 'store'}", f"out={folder / 'out'}", f"hydra.sweep.dir={folder / 'sweep'}"]
+    return [sys.executable, "-m", "pipelines.aria_eval", "-m", *TOYS, *FEW, *where, *swept, *more]
+
+
+def stored(folder):
+    """{metric: rows that it has in the store}, of all members."""
+    parts = {short: folder.glob(f"store/scores/{short}_*/*/part-*.parquet") for short in METRIC_STAGES}
+    return {short: sum(pq.read_metadata(part).num_rows for part in found) for short, found in parts.items()}
+
+
+def kill_in_the_second_living_member(typed, folder):
+    """Start the sweep and kill its processes once it stores scores of its second benchmark; what it had stored."""
+    with open(folder / "killed.txt", "w") as told:
+        process = subprocess.Popen(typed, cwd=ROOT, start_new_session=True, stdout=told, stderr=told)
+    until = time.monotonic() + 240
+    while stored(folder)["m1"] <= ROWS and time.monotonic() < until:
+        assert process.poll() is None, (folder / "killed.txt").read_text()
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return stored(folder)
+
+
+def test_a_killed_grid_with_a_dead_member_is_finished_by_the_same_command_and_nothing_is_computed_twice(
+    tmp_path, cluster
+):
+    choices = grid(tmp_path)
+    typed = command(tmp_path, choices, cluster)
+    kept = kill_in_the_second_living_member(typed, tmp_path)
+    assert all(ROWS <= rows < 2 * ROWS for rows in kept.values())
+    assert sorted(path.parent.name for path in tmp_path.glob("out/*/results.parquet")) == ["2"]
+
+    again = subprocess.run(typed, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert again.returncode == 1
+    assert "dead.jsonl: " in again.stderr, "a dead member says why when it dies"
+    end = again.stderr[again.stderr.index("error: 2 of 6 jobs failed") :]
+    assert end.count("dead.jsonl") == 2 and "#0 " in end and "#1 " in end
+    assert "Traceback" not in again.stderr
+    records = sorted(tmp_path.glob("out/*/run.json"))
+    assert [path.parent.name for path in records] == ["2", "3", "4", "5"], "each living member has its folder"
+    stages = [json.loads(path.read_text())["stages"] for path in records]
+    for short, rows in kept.items():
+        assert [member[short]["from_store"] for member in stages] == [ROWS, rows - ROWS, 0, 0]
+        assert [member[short]["computed"] for member in stages] == [0, 2 * ROWS - rows, ROWS, ROWS]
+    for place, benchmark in enumerate(choices[1]):
+        members = {model: records[2 * k + place].parent for k, model in enumerate(MODELS)}
+        same_tables_as_undisturbed(
+            members, tmp_path / f"whole{place}", f"model.path={tmp_path}/both.jsonl", benchmark
+        )
+
+
+def same_tables_as_undisturbed(members, folder, *choices):
+    """The members ended with the tables of one run of both models that nothing disturbed."""
+    whole = evaluated(folder, TOY_PATH, "scorers=toy", *FEW, *choices)
+    assert whole.returncode == 0, whole.stderr
+    for name in ("results", "summary"):
+        table = pq.read_table(folder / f"run/{name}.parquet")
+        for model, run in members.items():
+            mine = pq.read_table(run / f"{name}.parquet")
+            assert mine.num_rows and mine.equals(table.filter(pc.field("model") == model))
+            assert name == "summary" or all(mine[metric].null_count == 0 for metric in METRICS)
 
 
 @pytest.mark.parametrize("how", [["-m"], ["hydra.output_subdir=.hydra"]], ids=["sweep", "one run"])
