@@ -65,12 +65,12 @@ class AudioLimits:
 class Hearing:
     """Decodes the clips that rows name, checks that they are the sounds that were hashed, and brings them to `rate` Hz.
 
-    `rate` None: each clip keeps its own. Clips of several rows are decoded once while they are remembered.
+    `rate` None: each clip keeps its own. Clips of several rows are decoded once while they are among the last `kept` ones.
     """
 
-    def __init__(self, limits: AudioLimits, rate: int | None) -> None:
+    def __init__(self, limits: AudioLimits, rate: int | None, kept: int = KEPT_CLIPS) -> None:
         self._limits, self._rate = limits, rate
-        self._memo = Memo("decoded", KEPT_CLIPS, shared=False)
+        self._memo = Memo("decoded", kept, shared=False)
 
     def clips(
         self, uris: Sequence[str], hashes: Sequence[str | None]

@@ -9,6 +9,7 @@ import pytest
 from operators.base import apply
 from operators.metrics.chain_coverage import SLOT_MARK
 from operators.prompts import Prompt
+from tests.bench import generation
 from tests.bench.naive import PLAIN
 from tests.bench.rows import GROUP, by_row, sample_rows
 from tests.bench.throughput import METRICS, Timing, main, offline_scorers, one_slot, summary
@@ -50,6 +51,14 @@ def test_the_bench_prints_ratios_and_writes_what_it_measured(tmp_path, capsys):
         assert timing["largest_difference"] < 1e-4
         ratio = (timing["loop"][0] / timing["loop_rows"]) / (timing["metric"][0] / 4)
         assert result["times_loop"] == pytest.approx(ratio)
+
+
+@pytest.mark.weights
+def test_the_memory_of_clips_spares_decoding_and_changes_no_answer():
+    plain, remembered = generation.measure(items=1, n_trials=2, seconds=0.5, repeats=1)
+    assert plain.rows == remembered.rows == 2
+    assert (plain.decoded, remembered.decoded) == (2 * generation.CLIPS, generation.CLIPS)
+    assert plain.responses == remembered.responses and None not in plain.responses
 
 
 def test_rows_come_from_all_response_sets_with_every_column_a_metric_reads():
