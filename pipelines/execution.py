@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -228,10 +229,14 @@ def _pools(stages: list[Stage], blocks: int, nodes: dict[str, dict]) -> list[Sha
 
     left = room.of(nodes)
     pools = room.shares(stages, blocks, left)
-    if len(nodes) < len(ray.nodes()):
-        pools = room.shrunk(pools, left)
-    room.check(pools, left)
-    return pools
+    if len(nodes) == len(ray.nodes()):
+        room.check(pools, left)
+        return pools
+    fewer = room.shrunk(pools, left)
+    room.check(fewer, left)
+    for line in room.lacking(pools, fewer):
+        tqdm.write(line, sys.stderr)
+    return fewer
 
 
 def _named(job: str) -> dict[str, str]:

@@ -94,3 +94,12 @@ def shrunk(pools: list[Share], nodes: Collection[Node]) -> list[Share]:
         largest = max(range(len(pools)), key=lambda n: pools[n].actors)
         pools[largest] = replace(pools[largest], actors=pools[largest].actors - 1)
     return pools
+
+
+def lacking(asked: list[Share], got: list[Share]) -> list[str]:
+    """A sentence per pool that has fewer workers than asked for."""
+    return [
+        f"{', '.join(stage.name for stage in more.chain)}: {fewer.actors} workers instead of {more.actors}, as nodes are gone"
+        for more, fewer in zip(asked, got, strict=True)
+        if fewer.actors < more.actors
+    ]

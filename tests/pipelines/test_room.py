@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from operators.base import Resources, Stage
-from pipelines.room import ResourceError, Share, check, fits, shares, shrunk
+from pipelines.room import ResourceError, Share, check, fits, lacking, shares, shrunk
 
 BOX = {"CPU": 8.0, "GPU": 2.0}
 
@@ -64,6 +64,8 @@ def test_fractions_of_a_card_add_up():
 def test_pools_shrink_until_they_fit_the_largest_first():
     left = shrunk([pool(4, gpus=0.5), pool(2, gpus=0.5)], [BOX])
     assert [share.actors for share in left] == [2, 2]
+    asked = [pool(4, gpus=0.5), pool(2, gpus=0.5, name="m2")]
+    assert lacking(asked, shrunk(asked, [BOX])) == ["m1: 2 workers instead of 4, as nodes are gone"]
     assert [share.actors for share in shrunk([pool(4, gpus=0.5)], [BOX])] == [4], "what fits stays"
 
 
