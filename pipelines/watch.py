@@ -49,12 +49,15 @@ class Watch:
 
 
 def have_died(nodes: Nodes, alive: Callable[[], Nodes]) -> bool:
-    """Whether one of `nodes` is dead. Ray may learn of it late: until then this waits, as the next job would go there too."""
+    """Whether one of `nodes` is dead. Ray may learn of it late: until then this waits, as the next job would go there too.
+
+    A node that is silent and stays alive for Ray is alive: work that fails there for a reason of its own ends some time.
+    """
     silent = {name for name, node in nodes.items() if not _answers(node)}
     deadline = time.monotonic() + KNOWN_WITHIN
     while silent & alive().keys() and time.monotonic() < deadline:
         time.sleep(LOOK_EVERY)
-    return bool(silent or nodes.keys() - alive().keys())
+    return not nodes.keys() <= alive().keys()
 
 
 def _answers(node: Mapping) -> bool:

@@ -68,3 +68,13 @@ def test_a_silent_node_is_dead_once_ray_knows_it_too():
 
     assert have_died(nodes, alive)
     assert len(asked) >= 3, "it waits for Ray to learn of it"
+
+
+def test_a_silent_node_that_ray_holds_to_be_alive_is_taken_for_alive_in_the_end(monkeypatch):
+    monkeypatch.setattr(watch, "KNOWN_WITHIN", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    nodes = {"a": node(2, port)}
+    assert not have_died(nodes, lambda: nodes), (
+        "or a job that fails for another reason would be tried for ever"
+    )
