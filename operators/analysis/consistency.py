@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from operators.analysis.cells import ALL_MEASURES, Cells
-from operators.analysis.estimates import Line, estimate, percentile_interval, resample
+from operators.analysis.estimates import Line, estimate, percentile_interval, resample, share_interval
 from operators.statistics import eta_squared, icc_2_1, icc_interval, kendalls_w
 
 OVER_ITEMS = "percentile bootstrap, items drawn within each benchmark"
+SHARES_OVER_ITEMS = f"{OVER_ITEMS}, moved by twice its bias"
 OVER_MODELS = "percentile bootstrap, models drawn"
 F_INTERVAL = "F interval of McGraw and Wong (1996)"
 Statistic = Callable[[np.ndarray], float]
@@ -74,7 +75,10 @@ def _interval(
     if name == "icc_2_1":
         return icc_interval(table), F_INTERVAL
     if redrawn is not None:
-        return percentile_interval([_or_nan(statistic, one[kept]) for one in redrawn]), OVER_ITEMS
+        drawn = [_or_nan(statistic, one[kept]) for one in redrawn]
+        if name.startswith("eta_squared"):
+            return share_interval(drawn, statistic(table)), SHARES_OVER_ITEMS
+        return percentile_interval(drawn), OVER_ITEMS
     models = [np.array([row]) for row in range(len(table))]
     drawn = resample(lambda rows: _or_nan(statistic, table[rows]), models, n_resamples, seed)
     return percentile_interval(drawn), OVER_MODELS

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from operators.aggregate import MEASURES, failure_reasons, summarise
 from operators.analysis.cells import Cells, cells_of_rows, values_of
 from operators.analysis.correlations import over_chains
-from operators.analysis.estimates import percentile_interval
+from operators.analysis.estimates import share_interval
 from operators.reporting import charts
 from operators.reporting.drawing import draw
 from operators.reporting.items import LABELS
@@ -109,7 +109,7 @@ def _decomposed(title: str, other: str, drawn: Callable[[str], Drawn]) -> dict[s
         if not math.isnan(parts.model):
             named = {"model": parts.model, other: parts.dataset, "residual": parts.residual}
             shape = {"n_models": table.shape[0], "n_others": table.shape[1], "n_items": n_items}
-            bounds = _intervals(redrawn, other)
+            bounds = _intervals(redrawn, named)
             result.append({"measure": measure, **shape, "parts": named, "intervals": bounds})
     shares = [
         {"name": charts.SHORT[row["measure"]], "part": part, "share": share}
@@ -140,12 +140,13 @@ def _columns_drawn(table: np.ndarray) -> Iterator[np.ndarray]:
         yield table[:, rng.integers(table.shape[1], size=table.shape[1])]
 
 
-def _intervals(redrawn: Iterable[np.ndarray], other: str) -> dict[str, list[float | None]]:
-    """The middle 95% of every share over redrawn tables [models, others]; [None, None] where there is none."""
+def _intervals(redrawn: Iterable[np.ndarray], named: Mapping[str, float]) -> dict[str, list[float | None]]:
+    """The interval of every share from redrawn tables [models, others]; [None, None] where there is none."""
     shares = np.array([eta_squared(table) if np.isfinite(table).all() else [np.nan] * 3 for table in redrawn])
-    bounds = [percentile_interval(shares[:, part]) for part in range(3)]
-    ends = [[None if math.isnan(end) else end for end in pair] for pair in bounds]
-    return dict(zip(("model", other, "residual"), ends, strict=True))
+    bounds = {
+        name: share_interval(shares[:, part], share) for part, (name, share) in enumerate(named.items())
+    }
+    return {name: [None if math.isnan(end) else end for end in pair] for name, pair in bounds.items()}
 
 
 def correlation_lines(rows: pa.Table, benchmark: str) -> list[dict[str, Any]]:

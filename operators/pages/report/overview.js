@@ -91,7 +91,7 @@ function between([low, high]) { return low === null ? "–" : `${shown(low)} to 
 function shareTable(block, labels) {
   const parts = Object.keys(block.rows[0].parts);
   return node("details", {}, node("summary", {}, `${block.title}: shares with 95% intervals`), table(
-    `Percentile bootstrap, items drawn.${Math.min(...block.rows.map((row) => row.n_items)) < 20 ? " Few items: the intervals are rough." : ""}`, [
+    `Percentile bootstrap, items drawn, moved by twice its bias.${Math.min(...block.rows.map((row) => row.n_items)) < 20 ? " Few items: the intervals are rough." : ""}`, [
       { title: "Measure", of: (row) => labels[row.measure] }, ...parts.flatMap((part) => [
         { title: part, number: true, of: (row) => shown(row.parts[part]) }, { title: "95% interval", number: true, of: (row) => between(row.intervals[part]) }]),
       { title: "models", number: true, of: (row) => String(row.n_models) }, { title: `${block.other}s`, number: true, of: (row) => String(row.n_others) }], block.rows));

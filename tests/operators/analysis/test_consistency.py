@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from operators.analysis.cells import cells_of_rows
-from operators.analysis.consistency import OVER_ITEMS, OVER_MODELS, anova, consistency
+from operators.analysis.consistency import OVER_ITEMS, OVER_MODELS, SHARES_OVER_ITEMS, anova, consistency
+from operators.analysis.estimates import percentile_interval, share_interval
 from operators.analysis.published import table_1
 from operators.statistics import eta_squared, icc_2_1, icc_interval
 from tests.operators.analysis.made import scored_rows
@@ -21,12 +22,33 @@ def test_an_effect_of_models_alone_is_found_with_certainty():
             for b in "xy" for n in range(5)]  # fmt: skip
     found = by_statistic(consistency(cells_of_rows(scored_rows(rows)), 200, 0))
     model = found["eta_squared_model"]
-    assert model["estimate"] == pytest.approx(1) and model["method"] == OVER_ITEMS and model["n"] == 3
+    assert model["estimate"] == pytest.approx(1) and model["method"] == SHARES_OVER_ITEMS
+    assert model["n"] == 3 and found["kendalls_w"]["method"] == OVER_ITEMS
     assert 0.99 < model["low"] <= model["high"] <= 1
     assert found["kendalls_w"]["estimate"] == pytest.approx(1) and found["icc_2_1"][
         "estimate"
     ] == pytest.approx(1)
     assert "few models (3)" in model["note"]
+
+
+def test_an_interval_of_a_share_is_moved_by_twice_its_bias_and_holds_the_share_by_hand():
+    """Resamples 0.2 to 0.6 around 0.4 for a share of 0.3: the bias is 0.1, so that all moves down by 0.2."""
+    drawn = np.linspace(0.2, 0.6, 401)
+    assert percentile_interval(drawn) == pytest.approx((0.21, 0.59))
+    assert share_interval(drawn, 0.3) == pytest.approx((0.01, 0.39))
+    assert share_interval(drawn, 0.28) == (0.0, pytest.approx(0.35))
+    assert share_interval(np.full(9, 0.5), 0.4) == pytest.approx((0.3, 0.4))
+    assert np.isnan(share_interval([], 0.4)).all()
+
+
+def test_models_that_do_not_differ_may_have_no_share_at_all():
+    """Ten tables of four models and 31 items without an effect of model: the truth is 0 in every one."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        table = rng.normal(size=31) + rng.normal(size=(4, 31))
+        drawn = [eta_squared(table[:, rng.integers(31, size=31)]).model for _ in range(60)]
+        assert percentile_interval(drawn)[0] > 0, "unmoved it never holds the truth"
+        assert share_interval(drawn, eta_squared(table).model)[0] == 0
 
 
 def test_means_alone_are_drawn_by_models():
