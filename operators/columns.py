@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from operators.tables import Row, TableError
@@ -21,7 +21,7 @@ class RowError(ValueError):
     """One row cannot be used; its mates can. The text is "reason: detail"."""
 
 
-def columns_of(rows: Sequence[Row]) -> list[str]:
+def columns_of(rows: Iterable[Row]) -> list[str]:
     """The names of all columns that any row has, in order of appearance."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
@@ -32,7 +32,7 @@ def plain(name: str) -> str:
 
 
 def find_columns(
-    file: str, rows: Sequence[Row], known: Known, given: Mapping[str, str | None], option: str
+    file: str, rows: Iterable[Row], known: Known, given: Mapping[str, str | None], option: str
 ) -> dict[str, str]:
     """Which of the file's columns plays each part: {part: column}, without the parts that the file lacks.
 
@@ -61,7 +61,7 @@ def find_columns(
 
 
 def missing_columns(
-    file: str, rows: Sequence[Row], known: Known, missing: Sequence[str], option: str, example: str
+    file: str, rows: Iterable[Row], known: Known, missing: Sequence[str], option: str, example: str
 ) -> TableError:
     """The error for absent columns: what is missing, what was perhaps meant, what is expected, an example."""
     present = columns_of(rows)

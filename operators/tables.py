@@ -17,7 +17,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
@@ -106,6 +106,55 @@ def read_rows(path: str, keep_broken: bool = False, trailing_commas: bool = Fals
         count = f" ({len(broken)} of {len(rows)} rows are like this)" if len(broken) > 1 else ""
         raise TableError(f"{shown(path)}, {broken[0].place}: {broken[0].problem}{count}")
     return rows
+
+
+def stream_rows(path: str) -> Iterable[Row]:
+    """`read_rows(path, keep_broken=True)`, to be iterated over any number of times.
+
+    A local JSONL or Parquet file is read anew each time, and memory holds a part of it only; other files are read whole.
+    """
+    path = str(path)
+    name = path.lower()
+    plain = not is_uri(path) and Path(path).is_file()
+    if plain and name.endswith((".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".parquet")):
+        return _Streamed(path)
+    return read_rows(path, keep_broken=True)
+
+
+class _Streamed:
+    """The rows of a file that can be read piece by piece. What cannot be read is left to `read_rows`, to say why."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __iter__(self) -> Iterator[Row]:
+        rows = self._parquet() if self._path.lower().endswith(".parquet") else self._lines()
+        n = broken = 0
+        try:
+            for row in rows:
+                n, broken = n + 1, broken + (row.problem is not None)
+                yield row
+        except (UnicodeDecodeError, OSError, EOFError, zlib.error, pa.ArrowInvalid):
+            read_rows(self._path, keep_broken=True)
+            raise
+        if not n or 2 * broken > n:
+            read_rows(self._path, keep_broken=True)
+
+    def _lines(self) -> Iterator[Row]:
+        opened = gzip.open if self._path.lower().endswith(".gz") else open
+        with opened(self._path, "rt", encoding="utf-8-sig", newline="\n") as file:
+            for number, line in enumerate(file, 1):
+                if text := line.strip():
+                    yield _json_line_row(text, number)
+
+    def _parquet(self) -> Iterator[Row]:
+        file, number = pq.ParquetFile(self._path), 0
+        if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
+            read_rows(self._path)
+        for batch in file.iter_batches(batch_size=1024):
+            for cells in batch.to_pylist():
+                number += 1
+                yield Row(cells, number, "row")
 
 
 def without_trailing_commas(text: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -32,7 +33,7 @@ from operators.weights import require
 from pipelines import mugen_plan, plan
 from pipelines.config import Cluster, build, entry, plain
 from pipelines.execution import session
-from pipelines.mugen_phases import fan_out, generate_trials, read_options, refuse_unheard, usable
+from pipelines.mugen_phases import fan_out, generate_trials, read_and_keep, refuse_unheard, usable
 from pipelines.mugen_record import counts_of_audio, show_sweep, write_run
 from pipelines.mugen_settings import MugenEval
 from pipelines.naming import model_name
@@ -77,8 +78,12 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
         check_ready(planned.model)
         with session(settings.cluster):
             clips, said = generated(planned, name, store, settings.cluster, journal)
-    with journal.phase("read"):
-        trials = read_options(said, reader, clips, store)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Beside the results, because a system's folder for temporary files may be small, or in memory.
+    with journal.phase("read"), TemporaryDirectory(dir=folder, prefix=".scratch-") as scratch:
+        written = Path(scratch) / "trials.parquet"
+        trials = read_and_keep(said, reader, clips, store, written)
+        written.replace(folder / written.name)
     with journal.phase("vote"):
         refused = clips.filter(pc.is_valid(clips["item_error"])).to_pylist()
         votes = vote(trials, refused, planned.strategies, planned.separate_voting)
@@ -95,17 +100,15 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
     }
     errors = {item["item_id"]: item["item_error"] for item in refused}
     notes = {"audio": counts_of_audio(planned.items, trials, journal), "refused": errors}
-    write_run(
-        folder, {"items": clips, "trials": trials, "votes": votes, **tables}, config, specs, journal, notes
-    )
+    write_run(folder, {"items": clips, "votes": votes, **tables}, config, specs, journal, notes)
     show(**tables)
     tell(f"{item_id}: {error}" for item_id, error in errors.items())
     print(f"tables in {folder}")
     stop_if_failing(settings.max_failure_rate, journal, votes)
 
 
-def recorded(planned: mugen_plan.MugenPlan) -> list[dict[str, Any]]:
-    """The trials of a file, as they were presented and answered."""
+def recorded(planned: mugen_plan.MugenPlan) -> Iterable[dict[str, Any]]:
+    """The trials of a file, as they were presented and answered, to be iterated over once."""
     found = read_trials(planned.model, planned.items, planned.sets, planned.counts, planned.seed)
     tell(found.notes)
     return found.rows
@@ -113,14 +116,14 @@ def recorded(planned: mugen_plan.MugenPlan) -> list[dict[str, Any]]:
 
 def generated(
     planned: mugen_plan.MugenPlan, name: str, store: Store, cluster: Cluster, journal: Journal
-) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """The items with their decoded clips, and every trial with what the model said."""
+) -> tuple[pa.Table, Iterable[dict[str, Any]]]:
+    """The items with their decoded clips, and every trial with what the model said, to be iterated over once."""
     clips = refuse_unheard(probe_audio(planned.items, cluster, journal))
-    said: list[dict[str, Any]] = []
+    said: list[pa.Table] = []
     for stage, spec, drawn in mugen_plan.by_model(planned):
         rows = fan_out(usable(clips), drawn, planned.counts, planned.seed)
-        said += generate_trials(rows, stage, name, spec, store, cluster, journal)
-    return clips, said
+        said.append(generate_trials(rows, stage, name, spec, store, cluster, journal))
+    return clips, (row for table in said for some in table.to_batches(1024) for row in some.to_pylist())
 
 
 def tell(notes: Iterable[str]) -> None:

@@ -6,11 +6,14 @@ Fan-out comes before generation and a fanned-out row carries no audio: clips are
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from operators.answers import Extraction
 from operators.base import Spec
@@ -35,6 +38,7 @@ from pipelines.config import Cluster, ConfigError
 from pipelines.phases import Journal
 
 NOT_ONE = -1.0  # the stored reading of a response that does not select exactly one option
+PORTION = 2048  # trials that are read, written and forgotten together
 READ_AT_ONCE = 256  # responses between two writes of a judge's verdicts: what an interruption costs
 
 
@@ -85,12 +89,26 @@ def _presented(
 
 def generate_trials(
     rows: pa.Table, stage: str, name: str, model: Spec, store: Store, cluster: Cluster, journal: Journal
-) -> list[dict[str, Any]]:
+) -> pa.Table:
     """The fanned-out rows with what the model said."""
     said = phases.generate(rows, name, model, store, cluster, journal, stage)
-    columns = ["model", "response", "finish_reason", "usage", "response_error"]
-    shown = rows.drop_columns(["audio_uris", "audio_hashes", "audio_seconds"]).to_pylist()
-    return [row | reply for row, reply in zip(shown, said.select(columns).to_pylist(), strict=True)]
+    columns = ("model", "response", "finish_reason", "usage", "response_error")
+    shown = rows.drop_columns(["audio_uris", "audio_hashes", "audio_seconds"])
+    return with_columns(shown, {column: said[column] for column in columns})
+
+
+def read_and_keep(
+    rows: Iterable[dict[str, Any]], reader: Any, items: pa.Table, store: Store, path: Path
+) -> pa.Table:
+    """`read_options` of all `rows`, written to `path` as they come. Returned without the responses, which votes and tables
+    do not need: memory holds no more than PORTION of them."""
+    kept, rows = [], iter(rows)
+    with pq.ParquetWriter(path, TRIALS, compression="zstd") as writer:
+        while some := list(islice(rows, PORTION)):
+            table = read_options(some, reader, items, store)
+            writer.write_table(table)
+            kept.append(table.drop_columns("response"))
+    return pa.concat_tables([TRIALS.empty_table().drop_columns("response"), *kept])
 
 
 def read_options(rows: Sequence[dict[str, Any]], reader: Any, items: pa.Table, store: Store) -> pa.Table:

@@ -36,8 +36,7 @@ def counts_of_audio(items: pa.Table, trials: pa.Table, journal: Journal) -> dict
     """
     usable = items.filter(pc.is_null(items["item_error"]))
     named = [uri for uris in usable["audio_uris"].to_pylist() for uri in uris]
-    fixed = trials["n_reference"].to_pylist()
-    given = [len(order) + n for order, n in zip(trials["audio_order"].to_pylist(), fixed, strict=True)]
+    given = pc.add(pc.list_value_length(trials["audio_order"]), trials["n_reference"]).to_pylist()
     generated = [tally for name, tally in journal.stages.items() if name != "audio"]
     calls = encoder_calls(generated)
     return {

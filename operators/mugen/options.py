@@ -103,7 +103,7 @@ def extract_option(response: str | None, n_options: int) -> Extraction:
     return _extract(response, n_options)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=1024)
 def _extract(response: str, n_options: int) -> Extraction:
     text = canonical(response, n_options)
     found = extract_answer(text, labels(n_options))

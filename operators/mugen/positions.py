@@ -86,14 +86,26 @@ def clustered_chi_square(counts: np.ndarray, sizes: np.ndarray) -> tuple[float, 
     return value, width - 1, float(chi2.sf(value, width - 1))
 
 
+class Readable(NamedTuple):
+    """Of every readable trial: the chosen position, the one that held the right clip, how many there were, and whose it is."""
+
+    chosen: list[int]
+    gold: list[int]
+    n_presented: list[int]
+    items: list[Hashable]
+
+
+def readable(trials: Mapping[Hashable, Sequence[Mapping[str, Any]]]) -> Readable:
+    """The readable ones among the `trials` of each item."""
+    read = [
+        (row["option_position"], row["gold_position"], len(row["audio_order"]), item)
+        for item, rows in trials.items()
+        for row in rows
+        if row["option_position"] is not None
+    ]
+    return Readable(*map(list, zip(*read, strict=True))) if read else Readable([], [], [], [])
+
+
 def of_trials(trials: Mapping[Hashable, Sequence[Mapping[str, Any]]]) -> PositionBias:
     """Position bias of the readable ones among the `trials` of each item."""
-    read = [
-        (row, item) for item, rows in trials.items() for row in rows if row["option_position"] is not None
-    ]
-    return position_bias(
-        [row["option_position"] for row, _ in read],
-        [row["gold_position"] for row, _ in read],
-        [len(row["audio_order"]) for row, _ in read],
-        [item for _, item in read],
-    )
+    return position_bias(*readable(trials))

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -27,7 +28,8 @@ from operators.columns import RowError, find_columns, is_null, missing_columns, 
 from operators.lalms.recorded import COLUMNS as RESPONSE_COLUMNS
 from operators.lalms.recorded import EXAMPLE, Recorded
 from operators.mugen.presentation import GenerationSet, orders, scalable
-from operators.tables import Row, TableError, read_rows, shown, stem
+from operators.mugen.said import Key, Said
+from operators.tables import Row, TableError, shown, stem, stream_rows
 from operators.text import encodable
 
 COLUMNS = {
@@ -41,9 +43,10 @@ COLUMNS = {
 
 
 class RecordedTrials(NamedTuple):
-    """rows: one per model, generation set, item and expected trial; `notes`: what the user should hear."""
+    """rows: one per model, generation set, item and expected trial, to be iterated over once, for they are read from disk
+    as they are asked for; `notes`: what the user should hear."""
 
-    rows: list[dict[str, Any]]
+    rows: Iterable[dict[str, Any]]
     notes: list[str]
 
 
@@ -61,7 +64,7 @@ def read_trials(
     lowers the expectation, with a note. Raises TableError when the file cannot be used.
     """
     said, problems = _entries(recorded, sets)
-    file, ids = shown(recorded.path), {key.item_id for key in said}
+    file, ids = shown(recorded.path), said.item_ids()
     known = set(items["item_id"].to_pylist())
     if not known & ids:
         told = _few(problems) or "no rows"
@@ -70,8 +73,8 @@ def read_trials(
     if unknown := sorted(ids - known):
         notes.append(f"{file}: {len(unknown)} ids are not in the benchmark: {_few(unknown)}")
     usable = [item for item in items.to_pylist() if item["item_error"] is None]
-    rows, given = [], _trials_given(said)
-    for model in dict.fromkeys(key.model for key in said):
+    parts, given = [], said.n_trials()
+    for model in said.models():
         for drawn, wanted in sets.items():
             n_trials = min(wanted, given.get((model, drawn.prompt, drawn.permute), 0))
             if not n_trials:
@@ -79,26 +82,15 @@ def read_trials(
                 raise TableError(f"{file}: {told}")
             if n_trials < wanted:
                 notes.append(f"{file}: {model} has {n_trials} trials of {wanted} for {drawn.name}")
-            rows += _rows(model, drawn, n_trials, usable, said, counts, seed)
-    return RecordedTrials(rows, notes)
+            parts.append(_rows(model, drawn, n_trials, usable, said, counts, seed))
+    return RecordedTrials(chain.from_iterable(parts), notes)
 
 
-class _Key(NamedTuple):
-    model: str
-    item_id: str
-    prompt: str
-    permute: bool
-    n_candidates: int | None
-    trial: int
-
-
-def _entries(
-    recorded: Recorded, sets: Iterable[GenerationSet]
-) -> tuple[dict[_Key, dict[str, Any]], list[str]]:
+def _entries(recorded: Recorded, sets: Iterable[GenerationSet]) -> tuple[Said, list[str]]:
     """What the file says under each key, and what is wrong with the rows that have none."""
     if recorded.path is None:
         raise TableError(f"name the file with the responses: model.path=my_trials.jsonl\n{EXAMPLE}")
-    rows, file = read_rows(recorded.path, keep_broken=True), shown(recorded.path)
+    rows, file = stream_rows(recorded.path), shown(recorded.path)
     given = {part: name for part, name in recorded.columns.items() if name}
     parts = find_columns(file, rows, COLUMNS, given, "model.columns")
     if missing := [part for part in ("id", "response") if part not in parts]:
@@ -106,15 +98,6 @@ def _entries(
     prompt = _only(file, parts, "prompt", {drawn.prompt for drawn in sets})
     permute = _only(file, parts, "audio_order", {drawn.permute for drawn in sets})
     return _Reader(parts, prompt, permute, recorded.name or stem(recorded.path)).entries(rows)
-
-
-def _trials_given(said: Iterable[_Key]) -> dict[tuple[str, str, bool], int]:
-    """Per model, prompt and kind of order one more than the highest trial number: gaps before it are missing trials."""
-    found: dict[tuple[str, str, bool], int] = {}
-    for key in said:
-        kind = (key.model, key.prompt, key.permute)
-        found[kind] = max(found.get(kind, 0), key.trial + 1)
-    return found
 
 
 class _Reader(NamedTuple):
@@ -125,9 +108,8 @@ class _Reader(NamedTuple):
     permute: bool | None
     model: str
 
-    def entries(self, rows: Iterable[Row]) -> tuple[dict[_Key, dict[str, Any]], list[str]]:
-        said: dict[_Key, dict[str, Any]] = {}
-        problems = []
+    def entries(self, rows: Iterable[Row]) -> tuple[Said, list[str]]:
+        said, problems = Said(), []
         for row in rows:
             try:
                 if row.problem:
@@ -135,19 +117,17 @@ class _Reader(NamedTuple):
                 key, entry = self._entry({part: row.get(name) for part, name in self.parts.items()})
             except RowError as error:
                 problems.append(encodable(f"{row.place}: {error}"))
-                continue
-            earlier = said.setdefault(key, entry)
-            if earlier["response"] != entry["response"]:
-                said[key] = entry | {"response": None, "error": f"duplicate_response: again on {row.place}"}
+            else:
+                said.add(key, entry, row.place)
         return said, problems
 
-    def _entry(self, cells: Mapping[str, Any]) -> tuple[_Key, dict[str, Any]]:
+    def _entry(self, cells: Mapping[str, Any]) -> tuple[Key, dict[str, Any]]:
         name = text_of(cells["id"], "id").strip()
         if not name:
             raise RowError("missing_id: the row has no id")
         order = _order(cells.get("audio_order"))
         trial, n = cells.get("trial"), cells.get("n_candidates")
-        key = _Key(
+        key = Key(
             text_of(cells.get("model"), "model").strip() or self.model,
             name,
             self.prompt or text_of(cells.get("prompt"), "prompt").strip(),
@@ -226,7 +206,7 @@ def _rows(
     drawn: GenerationSet,
     n_trials: int,
     items: Iterable[Mapping[str, Any]],
-    said: Mapping[_Key, Mapping[str, Any]],
+    said: Said,
     counts: Sequence[int | None],
     seed: int,
 ) -> Iterable[dict[str, Any]]:
@@ -236,7 +216,7 @@ def _rows(
         for n in counts:
             if n is None or scalable(item, n):
                 for trial, order in enumerate(orders(item, n_trials, seed, drawn.permute, n)):
-                    key = _Key(model, item["item_id"], drawn.prompt, drawn.permute, n, trial)
+                    key = Key(model, item["item_id"], drawn.prompt, drawn.permute, n, trial)
                     yield about | {"n_candidates": n, "trial": trial} | _reply(said.get(key), order)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from operators.mugen.positions import of_trials
+from operators.mugen.positions import Readable, position_bias, readable
 from operators.mugen.presentation import GenerationSet
 from operators.mugen.votes import cells, pairwise_agreement, trials_curve
 from operators.statistics import (
@@ -214,7 +214,8 @@ def positions(trials: pa.Table) -> pa.Table:
     interval takes the trials of an item as one cluster, and so does chi-square, over `n_items` items."""
 
     def rows(items: Mapping[str, list[Row]]) -> list[Row]:
-        bias = of_trials(items)
+        read = readable(items)
+        bias = position_bias(*read)
         test = {"chi_square": _number(bias.chi_square), "degrees": bias.degrees, "p": _number(bias.p)}
         test["n_items"] = bias.n_items
         columns = zip(bias.chosen, bias.expected, bias.gold, bias.correct, bias.accuracy_by_gold, strict=True)
@@ -223,7 +224,7 @@ def positions(trials: pa.Table) -> pa.Table:
             {
                 "position": place,
                 **dict(zip(names, (*counts, _number(share)), strict=True)),
-                **_right_at(place, items),
+                **_right_at(place, read),
                 **test,
             }
             for place, (*counts, share) in enumerate(columns)
@@ -232,13 +233,12 @@ def positions(trials: pa.Table) -> pa.Table:
     return _of_cells(trials, POSITIONS, rows)
 
 
-def _right_at(place: int, items: Mapping[str, list[Row]]) -> Row:
+def _right_at(place: int, read: Readable) -> Row:
     """The interval of the share of readable trials with the right clip at `place` that chose it; nulls without any."""
     held = [
-        (row["option_position"] == place, item)
-        for item, trials in items.items()
-        for row in trials
-        if row["option_position"] is not None and row["gold_position"] == place
+        (chosen == place, item)
+        for chosen, gold, item in zip(read.chosen, read.gold, read.items, strict=True)
+        if gold == place
     ]
     ends = wilson_interval_of_clusters([right for right, _ in held], [item for _, item in held])
     return dict(zip(("wilson_low", "wilson_high"), map(_number, ends), strict=True))
@@ -269,7 +269,7 @@ def agreement(trials: pa.Table) -> pa.Table:
 def _of_cells(trials: pa.Table, schema: pa.Schema, rows_of: Callable[[Mapping], list[Row]]) -> pa.Table:
     names = ("model", "benchmark", "n_candidates", *GenerationSet._fields)
     found = []
-    for key, items in cells(trials).items():
+    for key, items in cells(trials):
         about = dict(zip(names, key, strict=True))
         about["permuted"] = about.pop("permute")
         found += [about | row for row in rows_of(items)]

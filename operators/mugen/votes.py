@@ -7,11 +7,14 @@ LLM judge failed to say what such trials chose, the fault is the judge's, and th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from operators.mugen.options import verdict_lost
 from operators.mugen.presentation import Strategy, generation_set
@@ -74,31 +77,49 @@ VOTES = pa.schema(
 Trials = Sequence[Mapping[str, Any]]
 
 
-def cells(trials: pa.Table) -> dict[tuple, dict[str, list[dict]]]:
-    """{(model, benchmark, n_candidates, GenerationSet fields): {item_id: its trials in order}}."""
-    wanted = [name for name in TRIALS.names if name != "response"]
-    found: dict[tuple, dict[str, list[dict]]] = {}
-    for row in trials.select(wanted).to_pylist():
-        key = (
-            row["model"],
-            row["benchmark"],
-            row["n_candidates"],
-            row["prompt"],
-            row["permuted"],
-            row["voting"],
-        )
-        found.setdefault(key, {}).setdefault(row["item_id"], []).append(row)
-    for items in found.values():
-        for rows in items.values():
-            rows.sort(key=lambda row: row["trial"])
-    return found
+_CELL = ("model", "benchmark", "n_candidates", "prompt", "permuted", "voting")
+
+
+class Ballots(Mapping):
+    """{item_id: its trials in order, a dict each}, made when asked for: in memory a trial is a row of columns, not a dict."""
+
+    def __init__(self, trials: pa.Table) -> None:
+        names = pc.dictionary_encode(trials["item_id"].combine_chunks())
+        items = np.asarray(names.indices)
+        self._table = trials.take(np.lexsort((trials["trial"].to_numpy(), items))).combine_chunks()
+        ends = np.cumsum(np.bincount(items, minlength=len(names.dictionary)))
+        self._spans = dict(zip(names.dictionary.to_pylist(), pairwise([0, *ends.tolist()]), strict=True))
+
+    def __getitem__(self, item_id: str) -> list[dict[str, Any]]:
+        start, end = self._spans[item_id]
+        return self._table.slice(start, end - start).to_pylist()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._spans)
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+
+def cells(trials: pa.Table) -> Iterator[tuple[tuple, Ballots]]:
+    """((model, benchmark, n_candidates, GenerationSet fields), trials by item) of each cell, in order of appearance."""
+    kept = trials.select(
+        [name for name in TRIALS.names if name != "response" and name in trials.column_names]
+    )
+    for key in kept.select(_CELL).group_by(list(_CELL), use_threads=False).aggregate([]).to_pylist():
+        mask = reduce(pc.and_, (_equal(kept[name], value) for name, value in key.items()))
+        yield tuple(key.values()), Ballots(kept.filter(mask))
+
+
+def _equal(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
+    return pc.is_null(column) if value is None else pc.fill_null(pc.equal(column, value), False)
 
 
 def vote(
     trials: pa.Table, refused: Trials, strategies: Mapping[str, Strategy], separate_voting: bool
 ) -> pa.Table:
     """One row per model, item and strategy (VOTES). `refused`: items that cannot be judged, with `item_error`."""
-    found = cells(trials)
+    found = dict(cells(trials))
     rows: list[dict[str, Any]] = []
     for model, benchmark, n in dict.fromkeys(key[:3] for key in found):
         for name, strategy in strategies.items():
@@ -160,13 +181,17 @@ def trials_curve(items: Mapping[str, Trials]) -> list[tuple[int, int, int]]:
 
     As for the vote of all trials, an item whose first t have no winner because the judge failed is not among the n.
     """
-    longest = max(map(len, items.values()))
+    right = [[_right(rows[:t]) for t in range(1, len(rows) + 1)] for rows in items.values()]
     found = []
-    for t in range(1, longest + 1):
-        votes = [(rows[0]["gold_index"], *_outcome(rows[:t])) for rows in items.values()]
-        right = [won.index == gold for gold, won, lost in votes if not lost]
-        found.append((t, sum(right), len(right)))
+    for t in range(1, max(map(len, right)) + 1):
+        judged = [one[min(t, len(one)) - 1] for one in right]
+        found.append((t, judged.count(True), len(judged) - judged.count(None)))
     return found
+
+
+def _right(trials: Trials) -> bool | None:
+    won, lost = _outcome(trials)
+    return None if lost else won.index == trials[0]["gold_index"]
 
 
 def pairwise_agreement(choices: Sequence[int | None]) -> float:

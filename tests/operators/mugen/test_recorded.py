@@ -26,7 +26,8 @@ def items(*names, n=4, ranking=False):
 def read(folder, rows, sets, table=None, counts=(None,), seed=5, **fields):
     path = folder / "mine.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return read_trials(Recorded(path=str(path), **fields), table or items("q"), sets, list(counts), seed)
+    found = read_trials(Recorded(path=str(path), **fields), table or items("q"), sets, list(counts), seed)
+    return found._replace(rows=list(found.rows))
 
 
 def said(trial, response="Audio 1", **other):

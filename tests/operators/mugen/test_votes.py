@@ -144,7 +144,7 @@ def test_the_curve_ends_where_the_vote_is_and_starts_with_one_trial():
     rows = [row for row in curve(trials).to_pylist() if row["permuted"]]
     assert [row["n_trials"] for row in rows] == list(range(1, 11))
     assert rows[-1]["accuracy"] == 1.0
-    first = next(items for key, items in cells(trials).items() if key[4])
+    first = next(items for key, items in cells(trials) if key[4])
     assert rows[0]["n_correct"] == sum(ballots[0]["correct"] for ballots in first.values())
 
 
