@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import difflib
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -75,6 +76,17 @@ def read_bytes(path: str) -> bytes:
         raise TableError(f"{shown(path)}: opening this kind of address needs a package: {error}") from None
     except failures() as error:
         raise TableError(f"{shown(path)} cannot be read: {explain(error)}") from error
+
+
+def digest(path: str) -> str:
+    """SHA-256 of the content of a local file or URI, in hex. Raises TableError where there is none."""
+    try:
+        if not is_uri(path):
+            with open(path, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        pass  # `read_bytes` says why
+    return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def read_rows(path: str, keep_broken: bool = False, trailing_commas: bool = False) -> list[Row]:

@@ -38,7 +38,7 @@ from pipelines.config import Cluster, ConfigError
 from pipelines.phases import Journal
 
 NOT_ONE = -1.0  # the stored reading of a response that does not select exactly one option
-PORTION = 2048  # trials that are read, written and forgotten together
+PORTION = 1024  # trials that are read, written and forgotten together
 READ_AT_ONCE = 256  # responses between two writes of a judge's verdicts: what an interruption costs
 
 

@@ -15,7 +15,6 @@ Nothing in the text is interpreted here: it is untrusted.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from typing import Any, Literal
@@ -35,7 +34,7 @@ from operators.columns import (
     text_of,
 )
 from operators.schema import RESPONSE
-from operators.tables import Row, TableError, read_bytes, read_rows, shown, stem
+from operators.tables import Row, TableError, digest, read_rows, shown, stem
 from operators.text import encodable
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -108,7 +107,7 @@ class Recorded:
 
     def identity(self) -> str:
         """SHA-256 of the file's bytes, in hex: the same responses are the same model wherever they lie."""
-        return hashlib.sha256(read_bytes(self._given_path())).hexdigest()
+        return digest(self._given_path())
 
     def responses(self, items: pa.Table) -> RecordedResponses:
         """What the file holds for `items` (needs the column `item_id`), one row per model, item and trial.

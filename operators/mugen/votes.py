@@ -86,7 +86,9 @@ class Ballots(Mapping):
     def __init__(self, trials: pa.Table) -> None:
         names = pc.dictionary_encode(trials["item_id"].combine_chunks())
         items = np.asarray(names.indices)
-        self._table = trials.take(np.lexsort((trials["trial"].to_numpy(), items))).combine_chunks()
+        order = np.lexsort((trials["trial"].to_numpy(), items))
+        # A run writes them in this order: no copy then.
+        self._table = trials if (np.diff(order) == 1).all() else trials.take(order)
         ends = np.cumsum(np.bincount(items, minlength=len(names.dictionary)))
         self._spans = dict(zip(names.dictionary.to_pylist(), pairwise([0, *ends.tolist()]), strict=True))
 
@@ -106,9 +108,10 @@ def cells(trials: pa.Table) -> Iterator[tuple[tuple, Ballots]]:
     kept = trials.select(
         [name for name in TRIALS.names if name != "response" and name in trials.column_names]
     )
-    for key in kept.select(_CELL).group_by(list(_CELL), use_threads=False).aggregate([]).to_pylist():
+    keys = kept.select(_CELL).group_by(list(_CELL), use_threads=False).aggregate([]).to_pylist()
+    for key in keys:
         mask = reduce(pc.and_, (_equal(kept[name], value) for name, value in key.items()))
-        yield tuple(key.values()), Ballots(kept.filter(mask))
+        yield tuple(key.values()), Ballots(kept.filter(mask) if len(keys) > 1 else kept)
 
 
 def _equal(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:

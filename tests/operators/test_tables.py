@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from operators.tables import TableError, is_uri, read_rows, stem
+from operators.tables import TableError, is_uri, read_rows, stem, stream_rows
 
 ROWS = [{"id": "a", "text": "one, two"}, {"id": "b", "text": 'she said "no"\nand left'}]
 CSV = 'id,text\na,"one, two"\nb,"she said ""no""\nand left"\n'
@@ -221,3 +221,44 @@ def test_a_hundred_thousand_rows(tmp_path):
     rows = read_rows(path)
     assert len(rows) == 100_000
     assert (rows[-1]["id"], rows[-1].place) == ("99999", "line 100000")
+
+
+def cells_and_places(rows):
+    return [(dict(row), row.place, row.problem) for row in rows]
+
+
+def test_a_file_read_piece_by_piece_has_the_rows_of_the_file_read_whole(tmp_path):
+    lines = '\ufeff{"a": "x\u2028y"}\n\n{"a": 1, "b": NaN}\r\n{broken\n{"b": [1]}'
+    (tmp_path / "r.jsonl").write_bytes(lines.encode())
+    (tmp_path / "r.ndjson.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "r.csv").write_text("a,b\n1,2\n")
+    pq.write_table(pa.table({"a": [f"x{k}" for k in range(1500)]}), tmp_path / "r.parquet")
+    for name in ("r.jsonl", "r.ndjson.gz", "r.csv", "r.parquet"):
+        path = str(tmp_path / name)
+        streamed, whole = stream_rows(path), cells_and_places(read_rows(path, keep_broken=True))
+        assert cells_and_places(streamed) == whole and cells_and_places(streamed) == whole, (
+            "any number of times"
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("r.jsonl", b""),
+        ("r.jsonl", b"\xff\xfe{}"),
+        ("r.jsonl", b'{"a": 1}\n{"a": "\xe9"}'),
+        ("r.jsonl", b'{"a": 1}\nno\nno'),
+        ("r.jsonl.gz", b"no gzip"),
+        ("r.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 99)[:-9]),
+        ("r.parquet", b"PAR1 no"),
+        ("r.txt", b"x"),
+    ],
+)
+def test_what_cannot_be_read_piece_by_piece_is_refused_in_the_same_words(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(TableError) as whole:
+        read_rows(str(path), keep_broken=True)
+    with pytest.raises(TableError) as streamed:
+        list(stream_rows(str(path)))
+    assert str(streamed.value) == str(whole.value)
