@@ -31,7 +31,7 @@ MODELS, BENCHMARKS = ("first", "last"), ("x", "y")
 def cluster():
     """A Ray of its own, slow toys on it, that stands when a run dies: what a member of a sweep is told of it."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("TOY_DELAY", "0.02")
+        patched.setenv("TOY_DELAY", "0.01")
         with session(Cluster(num_cpus=2)):
             yield f"cluster.address={ray.get_runtime_context().gcs_address}"
 
