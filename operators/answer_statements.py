@@ -225,7 +225,22 @@ _POINTS = re.compile(
 )
 
 
+# "These are incorrect.", "I can rule those out.": what is rejected is only pointed at, and may be what stands below. "The others
+# are wrong." and "Engines are ruled out." say what they reject, and it is not the line below.
+_POINTED = (
+    r"(?:(?:all|both|each|any)\s(?:of\s)?)?(?:(?:these|those|this|that|the)\s(?:ones?|options?|choices?|answers?|candidates?)"
+    r"|these|those|they|them|this|that|it)"
+)
+_DISOWNS = re.compile(
+    rf"\W*(?:\w+,?\s)?(?:(?:{_POINTED}\s(?:\w+\s){{1,3}}?)?(?:wrong|incorrect|false|implausible|impossible)"
+    rf"|{_POINTED}\s(?:\w+\s){{1,3}}?(?:ruled out|excluded|eliminated|rejected|discarded|dismissed)"
+    rf"|{_POINTED}\s(?:\w+n['’]t|\w+\snot|cannot|never)\s(?:\w+\s)?(?:fit|match|apply|work)"
+    rf"|(?:\w+\s){{0,3}}?(?:(?:rule|ruled)\s{_POINTED}\sout|(?:rule out|exclude|eliminate|reject|discard|dismiss)\s{_POINTED}))\W*",
+    re.IGNORECASE,
+)
+
+
 def leads_on(sentence: str) -> bool:
-    """Whether a sentence announces a list, or choices that it rejects."""
-    rejects = _REJECTS.search(sentence) and _POINTS.search(sentence)
+    """Whether a sentence announces a list, or rejects choices without saying which."""
+    rejects = (_REJECTS.search(sentence) and _POINTS.search(sentence)) or _DISOWNS.fullmatch(sentence)
     return bool(rejects or (_LISTS.search(sentence) and not has_cue(sentence)))

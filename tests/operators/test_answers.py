@@ -444,6 +444,13 @@ def test_robust_reads_or_refuses(response, choices, expected):
         ("The possible sources are listed below.\n\nB", U, "no_choice_named"),
         ("The clip is quiet. I would rule out the following.\n\ncat", U, "no_choice_named"),
         ("Here is the worst match.\n\nB", U, "no_choice_named"),
+        # What the sentence before rejects is only pointed at: it may be the line below.
+        ("These are incorrect.\n\nB", U, "no_choice_named"),
+        ("The pitch is low. They are all wrong.\n\ncat", U, "no_choice_named"),
+        ("Those options can be eliminated.\n\nB", U, "no_choice_named"),
+        ("It doesn't fit.\n\nB", U, "no_choice_named"),
+        ("Let me rule these out.\n\nB", U, "no_choice_named"),
+        ("So this one is false.\n\n**B**", U, "no_choice_named"),
     ],
 )
 def test_robust_reasons(response, choices, reason):
@@ -465,6 +472,12 @@ def test_robust_reasons(response, choices, reason):
         ("The sound is low, and then it rises.\n\ncat", "last_line"),
         ("First there is a dog, then a cat.\n\n**(B)**", "last_line"),
         ("The pitch glides, which rules out an engine.\n\nB", "last_line"),
+        # What is rejected has a name, and it is not the line below.
+        ("The others are incorrect.\n\nB", "last_line"),
+        ("All other options are wrong.\n\nB", "last_line"),
+        ("An engine is ruled out.\n\nB", "last_line"),
+        ("These fit.\n\nB", "last_line"),
+        ("It is low, and an engine would be wrong.\n\nB", "last_line"),
     ],
 )
 def test_robust_stages(response, stage):
