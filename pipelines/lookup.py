@@ -1,7 +1,13 @@
 """Find or compute: the store first, then Ray Data for what it lacks, each key once.
 
-Successes are stored block by block as they arrive, so a crash costs the blocks in flight. Failures are not stored: they
-become reasons in this run and are tried again by the next.
+Successes are stored block by block as they arrive. Failures are not stored: they become reasons in this run and are tried
+again by the next.
+
+A part is what one block adds to one shelf. No row of a committed part is ever computed again. A worker goes on to its next block
+when the driver has the last one, not when it is committed, so what a killed driver costs is, per worker, the block in its
+hands and those that wait for the commit: one at most as long as committing a part takes less time than computing one
+(milliseconds on a disk), and more where a far-off bucket is slower than the scorers; larger blocks then cost less.
+A killed worker or node costs the block in its hands alone.
 """
 
 from __future__ import annotations
