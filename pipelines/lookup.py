@@ -7,7 +7,7 @@ A part is what one block adds to one shelf. No row of a committed part is ever c
 when the driver has the last one, not when it is committed, so what a killed driver costs is, per worker, the block in its
 hands and those that wait for the commit: one at most as long as committing a part takes less time than computing one
 (milliseconds on a disk), and more where a far-off bucket is slower than the scorers; larger blocks then cost less.
-A killed worker or node costs the block in its hands alone.
+A killed worker costs the block in its hands alone, a killed node also finished blocks that the driver had not fetched from it.
 """
 
 from __future__ import annotations
