@@ -51,12 +51,14 @@ def _watch(running: Any, patience_seconds: float, done: threading.Event) -> None
 class Restarting:
     """An engine that is started again when it dies; the requests that it held are asked again, in halves.
 
-    A request that kills every engine is found by halving and given up with a reason (`engine_died`); after `restarts`
-    deaths everything that is left gets that reason, because then it is not the requests.
+    A request that kills every engine is found by halving and given up with a reason (`engine_died`), however many there
+    are. After `restarts` requests given up one after the other, with no answer between, everything that is left gets that
+    reason, because then it is not the requests. An engine that serves nothing ends after log2(batch) + 2 * restarts deaths
+    at most: the first request costs one death per halving, two neighbours share their last.
     """
 
     def __init__(self, start_engine: Callable[[], Any], restarts: int) -> None:
-        self._start, self._left = start_engine, restarts
+        self._start, self._restarts, self._lost_in_a_row = start_engine, restarts, 0
         self.engine = start_engine()
 
     def answers(self, requests: list[Request], ask: Callable[[list[Request]], list[Said]]) -> list[Said]:
@@ -64,20 +66,23 @@ class Restarting:
         if self.engine is None:
             return [Said(reason="engine_died: it was started again too often")] * len(requests)
         try:
-            return ask(requests)
+            said = ask(requests)
         except dead_engines():
             pass
         except refusals() as error:  # of one request; no ValueError, so the caller would not look for it
             raise ValueError(str(error)) from error
-        self._restart()
+        else:
+            self._lost_in_a_row = 0
+            return said
+        self._restart(lost=len(requests) == 1)
         if len(requests) == 1:
             return [Said(reason="engine_died: the engine did not survive this row")]
         half = len(requests) // 2
         return self.answers(requests[:half], ask) + self.answers(requests[half:], ask)
 
-    def _restart(self) -> None:
-        self.engine, self._left = None, self._left - 1
-        if self._left >= 0:
+    def _restart(self, lost: bool) -> None:
+        self.engine, self._lost_in_a_row = None, self._lost_in_a_row + lost
+        if self._lost_in_a_row < max(1, self._restarts):
             self.engine = self._start()
 
 

@@ -38,8 +38,9 @@ class VllmChat(Lalm):
     chat_template: a template in Jinja's language, None: the checkpoint's. remote_code: the checkpoint's own name, where it
     comes with code that must be trusted. How, not what: `context_length` (tokens of prompt and response; None: what the
     checkpoint allows), `tensor_parallel` (None: all GPUs that the cluster config gives this worker), `gpu_memory` (share of
-    each GPU), `rows_in_flight`, `restarts` of an engine that dies, `patience_seconds` (an engine that finishes no request for
-    so long counts as dead), `engine` (further arguments of vLLM's engine, by its names).
+    each GPU), `rows_in_flight`, `restarts` (so many rows lost one after the other to dying engines end it),
+    `patience_seconds` (an engine that finishes no request for so long counts as dead), `engine` (further arguments of
+    vLLM's engine, by its names).
 
     Greedy decoding takes the likeliest token, as `transformers` does, but vLLM's kernels round differently and it batches as
     it sees fit: where two tokens are closer than that rounding, the two backends may part. Sampled responses have the row's

@@ -61,9 +61,27 @@ def test_without_deaths_nothing_is_restarted():
     assert all(one.text for one in asked(set())) and Engine.started == 1
 
 
+@pytest.mark.parametrize(
+    ("rows", "batch", "poison"),
+    [(256, 64, {5, 70}), (256, 64, {5, 6}), (512, 512, {0}), (256, 64, set(range(0, 256, 3)))],
+    ids=["two", "neighbours", "first of 512", "every third"],
+)
+def test_poisonous_requests_cost_nobody_else_an_answer(rows, batch, poison):
+    running = Restarting(lambda: Engine(poison), 8)
+    said = []
+    for first in range(0, rows, batch):
+        requests = [Request([], [], seed) for seed in range(first, first + batch)]
+        said += running.answers(requests, lambda some: running.engine.ask(some))
+    assert [one.text for one in said] == [None if n in poison else str(n) for n in range(rows)]
+    assert {said[n].reason for n in poison} == {"engine_died: the engine did not survive this row"}
+
+
 def test_an_engine_that_dies_of_everything_is_given_up():
     said = asked(set(range(8)), restarts=3)
-    assert all(one.reason.startswith("engine_died") for one in said) and Engine.started == 4
+    assert all(one.reason.startswith("engine_died") for one in said)
+    # Dead of eight, four, two, row 0, row 1, rows 2 and 3, row 2: the third row lost in a row ends it at the seventh engine.
+    assert Engine.started == 7
+    assert [one.reason for one in said].count("engine_died: it was started again too often") == 5
 
 
 def test_a_fault_of_one_request_is_not_a_death():
