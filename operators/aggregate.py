@@ -107,7 +107,8 @@ def moments(table: pa.Table) -> pa.Table:
 
     `table` as for `finish_rows`; it holds all rows about its items.
     """
-    rows = _counted(finish_rows(table))
+    # In one piece: sums are taken piece by piece, so that the last digit would depend on how the rows came.
+    rows = _counted(finish_rows(table)).combine_chunks()
     parts = [_moments_of(rows, "overall", pa.scalar("all", pa.string()))]
     parts.append(_moments_of(rows, "category", pc.fill_null(rows["category"], UNCATEGORISED)))
     parts += [

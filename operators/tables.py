@@ -347,4 +347,19 @@ def _parquet_rows(file: str, data: bytes) -> list[Row]:
     twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
     if twice is not None:
         raise TableError(f"{file}: two columns are named {twice!r}")
-    return [Row(cells, number, "row") for number, cells in enumerate(table.to_pylist(), 1)]
+    try:
+        return [Row(cells, number, "row") for number, cells in enumerate(table.to_pylist(), 1)]
+    except UnicodeDecodeError:
+        raise TableError(f"{file}{not_utf8(table)}") from None
+
+
+def not_utf8(table: pa.Table) -> str:
+    """Where a Parquet file's text is no UTF-8, and what to do: the end of a message that starts with the file's name."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        for number, cell in enumerate(column, 1):
+            try:
+                cell.as_py()
+            except UnicodeDecodeError as error:
+                byte = f"byte 0x{error.object[error.start]:02x}"
+                return f", row {number}, column {name!r}: {byte} is not UTF-8; write the text as UTF-8"
+    return ": text is not UTF-8; write it as UTF-8"

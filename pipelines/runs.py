@@ -13,11 +13,19 @@ import pyarrow.parquet as pq
 from operators.asked import PLACE
 from operators.fingerprint import differing
 from operators.schema import CHAIN, METRICS, result_schema
-from operators.tables import TableError
+from operators.tables import TableError, not_utf8
 from pipelines.config import ConfigError
 
 RESULTS = "results.parquet"
 SCORING = ("extract", *(metric[:2] for metric in METRICS))  # stages that must agree for numbers to compare
+# Files that only one kind of folder has, and what to say of it where another was asked for.
+_OTHERS = {
+    RESULTS: "it is a run of pipelines.aria_eval or rescore, and another kind was asked for",
+    "votes.parquet": "it is a run of pipelines.mugen_eval, which has no chains to score: pipelines.report shows it",
+    "verdicts.parquet": "it is a run of pipelines.judge_audit, which has no chains to score: pipelines.report shows it",
+    "drift.json": "it is a run of pipelines.rescore that kept no rows: run it again with results=true",
+    "stress.parquet": "it is what pipelines.stress left: give the folder of the run that it was made from, see its run.json",
+}
 ESSENTIAL = ("item_id", "benchmark", "model", "trial", "response", *CHAIN.names, *METRICS)
 
 
@@ -36,8 +44,16 @@ def find_run(folder: str | None, file: str = RESULTS) -> Path:
             f"{folder}: there is no such folder (looked from {Path.cwd()}); run= names a run's folder"
         )
     if not (place / file).is_file():
-        raise TableError(f"{folder} holds no {file}: it is not the folder of a finished run")
+        raise TableError(f"{folder} holds no {file}: {_instead(place)}")
     return place
+
+
+def _instead(folder: Path) -> str:
+    """What a folder is that is not the run asked for, and what to do."""
+    for file, told in _OTHERS.items():
+        if (folder / file).is_file():
+            return told
+    return "it is not the folder of a finished run"
 
 
 def read_results(folder: Path) -> pa.Table:
@@ -55,9 +71,14 @@ def read_results(folder: Path) -> pa.Table:
         for name in schema.names:
             if name not in table.column_names:
                 table = table.append_column(name, pa.nulls(table.num_rows, schema.field(name).type))
-        return table.select(schema.names).cast(schema)
+        table = table.select(schema.names).cast(schema)
     except (pa.ArrowInvalid, OSError) as error:
         raise TableError(f"{path} cannot be read: {error}") from None
+    try:
+        table.validate(full=True)
+    except pa.ArrowInvalid:
+        raise TableError(f"{path}{not_utf8(table)}, and score it again") from None
+    return table
 
 
 def rows_of_runs(folders: Sequence[Path]) -> pa.Table:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from operators.analysis.cells import Cells, values_of
 from operators.analysis.estimates import (
     LEVEL,
+    MODELS_REPEAT,
     Line,
     estimate,
     percentile_interval,
@@ -54,18 +55,22 @@ def spearman(x: ArrayLike, y: ArrayLike) -> tuple[float, tuple[float, float], fl
 def metric_correlations(cells: Cells, rows: pa.Table | None, n_resamples: int, seed: int) -> Iterator[Line]:
     """Pearson's r of every pair of metrics over models (their means over benchmarks), over models on single benchmarks,
     and, where rows are given, over chains."""
+    whose = np.arange(len(cells.models))
     units = [
-        ("models", lambda m: np.where(np.isfinite(cells.means[m]).all(1), cells.means[m].mean(1), np.nan))
-    ]
+        ("models", whose, lambda m: np.where(np.isfinite(cells.means[m]).all(1), cells.means[m].mean(1), np.nan))
+    ]  # fmt: skip
     if len(cells.datasets) > 1:
-        units.append(("models on a benchmark", lambda m: cells.means[m].ravel()))
+        repeated = np.repeat(whose, len(cells.datasets))
+        units.append(("models on a benchmark", repeated, lambda m: cells.means[m].ravel()))
     for one, other in combinations(METRICS, 2):
-        for unit, values in units:
-            x, y = _paired(values(one), values(other))
-            r, interval, p = pearson(x, y)
+        for unit, of, values in units:
+            x, y = values(one), values(other)
+            both = np.isfinite(x) & np.isfinite(y)
+            r, interval, p = pearson(x[both], y[both])
+            n, n_models = int(both.sum()), len(set(of[both].tolist()))
             yield estimate(
-                "metrics", one, "pearson_r", r, n=len(x), unit=unit, method=FISHER, interval=interval, p=p,
-                versus=other, notes=cells.notes,
+                "metrics", one, "pearson_r", r, n=n, unit=unit, n_clusters=n_models, clusters_are="models", method=FISHER,
+                interval=interval, p=p, versus=other, notes=[*cells.notes, *([MODELS_REPEAT] if n_models < n else [])],
             )  # fmt: skip
         if rows is not None:
             yield over_chains(rows, one, other, n_resamples, seed)

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-# `n` counts `unit`s; `n_clusters` the independent ones among them (items, where several chains are about one); `note`
+# `n` counts `unit`s; `n_clusters` the independent ones among them (items, where several chains are about one; models,
+# where one stands there once per benchmark); `note`
 # says what a reader must know before believing the line.
 ESTIMATES = pa.schema(
     [(name, pa.string()) for name in ("analysis", "measure", "versus", "statistic")]
@@ -19,6 +20,9 @@ ESTIMATES = pa.schema(
     + [("method", pa.string()), ("note", pa.string())]
 )
 LEVEL = 0.95
+MODELS_REPEAT = (
+    "a model stands there once per benchmark, and interval and p take its benchmarks as independent"
+)
 FEW = 20
 COUNT = "count"  # the method of what is counted, not estimated: it has no interval
 Line = dict[str, Any]
@@ -37,12 +41,13 @@ def estimate(
     p: float = math.nan,
     versus: str | None = None,
     n_clusters: int | None = None,
+    clusters_are: str = "items",
     notes: Iterable[str] = (),
 ) -> Line:
     """One line of ESTIMATES. A value that does not exist is null; few independent units are said in the note, and where
     an estimate has no interval."""
     clusters = n if n_clusters is None else n_clusters
-    about = unit if n_clusters is None else "items"
+    about = unit if n_clusters is None else clusters_are
     told = [*notes, *([f"few {about} ({clusters}): the interval is rough"] if clusters < FEW else [])]
     if math.isfinite(value) and not math.isfinite(interval[0]) and method != COUNT:
         told.append("no interval: the method gives none for so few values, or for ones that do not vary")

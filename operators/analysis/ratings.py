@@ -15,7 +15,14 @@ import pyarrow as pa
 
 from operators.analysis.cells import SHORT, values_of
 from operators.analysis.correlations import FISHER_RANKS, clustered_rank_correlation, item_labels, spearman
-from operators.analysis.estimates import Line, estimate, percentile_interval, resample, rows_by_label
+from operators.analysis.estimates import (
+    MODELS_REPEAT,
+    Line,
+    estimate,
+    percentile_interval,
+    resample,
+    rows_by_label,
+)
 from operators.columns import RowError, find_columns, missing_columns, number_of, real_of, text_of
 from operators.tables import Row, TableError
 
@@ -137,17 +144,21 @@ def human_correlation(
         raise TableError(
             "no rated chain is in the run: item_id and model of the ratings must be those of the run"
         )
-    cells = rows_by_label(list(zip(rows["model"].to_pylist(), rows["benchmark"].to_pylist(), strict=True)))
+    names = rows["model"].to_pylist()
+    cells = rows_by_label(list(zip(names, rows["benchmark"].to_pylist(), strict=True)))
     for name, values in scores_by_group(rows).items():
         yield clustered_rank_correlation(
             "human", name, "mean rating", values, rated, item_labels(rows), n_resamples, seed
         )
         both = [at[np.isfinite(values[at]) & np.isfinite(rated[at])] for at in cells]
-        pairs = np.array([(values[at].mean(), rated[at].mean()) for at in both if len(at)]).reshape(-1, 2)
+        both = [at for at in both if len(at)]
+        pairs = np.array([(values[at].mean(), rated[at].mean()) for at in both]).reshape(-1, 2)
+        n_models = len({names[at[0]] for at in both})
         rho, interval, p = spearman(*pairs.T)
         yield estimate(
-            "human", name, "spearman_rho", rho, n=len(pairs), unit="models on a benchmark", method=FISHER_RANKS,
-            interval=interval, p=p, versus="mean rating",
+            "human", name, "spearman_rho", rho, n=len(pairs), unit="models on a benchmark", n_clusters=n_models,
+            clusters_are="models", method=FISHER_RANKS, interval=interval, p=p, versus="mean rating",
+            notes=[MODELS_REPEAT] if n_models < len(pairs) else [],
         )  # fmt: skip
 
 

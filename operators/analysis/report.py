@@ -65,7 +65,9 @@ def _block(lines: Sequence[Line]) -> Table:
             "" if line["low"] is None or line["high"] is None else f"{line['low']:.3f} {line['high']:.3f}"
         )
         count = f"{line['n']} {line['unit']}" + (
-            f" / {line['n_clusters']} items" if line["n_clusters"] != line["n"] else ""
+            f" / {line['n_clusters']} {'models' if line['unit'].startswith('models') else 'items'}"
+            if line["n_clusters"] != line["n"]
+            else ""
         )
         names = (NAMES.get(line["measure"], line["measure"]), NAMES.get(line["versus"], line["versus"] or ""))
         cells = (*names, line["statistic"].replace("_", " "), number(line["estimate"]), bounds,

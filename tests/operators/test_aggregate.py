@@ -234,6 +234,17 @@ def test_a_summary_does_not_depend_on_the_order_of_rows() -> None:
     assert all(a == pytest.approx(b) for a, b in zip(left, right, strict=True))
 
 
+def test_a_summary_does_not_depend_on_the_pieces_its_rows_came_in() -> None:
+    random = np.random.default_rng(0)
+    table = results(
+        *({"item_id": f"q{n}", **dict(zip(METRICS, random.random(6), strict=True))} for n in range(60))
+    )
+    whole = summarise(table)
+    for size in (1, 7, 50):
+        pieces = pa.concat_tables([table.slice(start, size) for start in range(0, 60, size)])
+        assert summarise(pieces).equals(whole)
+
+
 def test_the_schema_holds_for_no_rows_and_for_columns_of_nulls() -> None:
     empty = results()
     assert summarise(empty).schema == SUMMARY

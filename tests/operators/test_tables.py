@@ -172,6 +172,22 @@ def test_a_malformed_file_is_named_with_the_line_and_the_remedy(tmp_path, name, 
     assert len(str(caught.value)) < len(path) + 300
 
 
+def raw(*cells):
+    """Text cells of any bytes, which no library checks when it writes or reads them."""
+    made = pa.array(cells, pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(made), made.buffers())
+
+
+def test_text_of_a_parquet_file_that_is_no_utf8_has_its_row_and_column(tmp_path):
+    path = str(tmp_path / "t.parquet")
+    pq.write_table(pa.table({"id": ["a", "b"], "response": raw(b"dog", b"\xff dog")}), path)
+    for read in (read_rows, lambda name: list(stream_rows(name))):
+        with pytest.raises(
+            TableError, match=r"t\.parquet, row 2, column 'response': byte 0xff is not UTF-8; write"
+        ):
+            read(path)
+
+
 def test_broken_lines_can_be_kept_and_name_themselves(tmp_path):
     path = write(tmp_path, "t.jsonl", '{"id": "a"}\n{"id": \n{"id": "c"}\n')
     rows = read_rows(path, keep_broken=True)

@@ -10,6 +10,7 @@ from operators.tables import TableError
 from pipelines.config import ConfigError
 from pipelines.runs import SCORING, find_run, read_record, read_results, refuse_other_scorers
 from tests.operators.analysis.made import scored_rows
+from tests.operators.test_tables import raw
 
 
 def made(folder, drop=()):
@@ -27,8 +28,17 @@ def test_the_newest_run_is_found_and_other_folders_are_not(tmp_path, monkeypatch
         path = made(tmp_path / "runs" / name) / "results.parquet"
         os.utime(path, (1e9 - age, 1e9 - age))
     (tmp_path / "runs" / "stress").mkdir()
+    for name, file in (("many", "votes"), ("audit", "verdicts"), ("changes", "stress")):
+        (tmp_path / "runs" / name).mkdir()
+        (tmp_path / "runs" / name / f"{file}.parquet").touch()
+    (tmp_path / "runs" / "night").mkdir()
+    (tmp_path / "runs" / "night" / "drift.json").touch()
     assert find_run(None).name == "new" and find_run("runs/old").name == "old"
-    for name, told in (("runs/none", "no such folder"), ("runs/stress", "holds no results.parquet")):
+    for name, told in (
+        ("runs/none", "no such folder"), ("runs/stress", "holds no results.parquet: it is not the folder of a finished run"),
+        ("runs/many", "pipelines.mugen_eval, which has no chains to score: pipelines.report"), ("runs/audit", "judge_audit"),
+        ("runs/night", "run it again with results=true"), ("runs/changes", "the run that it was made from"),
+    ):  # fmt: skip
         with pytest.raises(TableError, match=told):
             find_run(name)
 
@@ -50,6 +60,17 @@ def test_damage_is_named(tmp_path):
     (folder / "results.parquet").write_bytes(data[: len(data) // 2])
     with pytest.raises(TableError, match="cannot be read"):
         read_results(folder)
+
+
+def test_text_that_is_no_utf8_is_named_with_its_row_and_the_remedy(tmp_path):
+    """Bytes that another tool wrote into a column of text."""
+    path = made(tmp_path / "run") / "results.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(table.column_names.index("response"), "response", raw(b"\xff dog")), path)
+    with pytest.raises(
+        TableError, match=r"results\.parquet, row 1, column 'response': byte 0xff is not UTF-8; write"
+    ):
+        read_results(tmp_path / "run")
 
 
 def test_runs_are_seen_together_only_where_their_scorers_are_known_to_be_the_same():

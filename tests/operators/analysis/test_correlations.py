@@ -89,6 +89,12 @@ def test_metrics_correlate_over_models_benchmarks_and_chains():
     assert len(lines) == 3 * 15
     chains = [line for line in lines if line["unit"] == "chains"]
     assert {(line["n"], line["n_clusters"]) for line in chains} == {(60, 12)}
+    # Five models on two benchmarks are ten cells, but five models.
+    cells = [line for line in lines if line["unit"] == "models on a benchmark"]
+    assert {(line["n"], line["n_clusters"]) for line in cells} == {(10, 5)}
+    assert all("few models (5)" in line["note"] and "once per benchmark" in line["note"] for line in cells)
+    models = [line for line in lines if line["unit"] == "models"]
+    assert all(line["n_clusters"] == 5 and "once per benchmark" not in line["note"] for line in models)
     for line in chains:
         sign = -1 if METRICS[5] in (line["measure"], line["versus"]) else 1
         assert [line[name] for name in ("estimate", "low", "high")] == pytest.approx([sign] * 3)

@@ -92,6 +92,15 @@ def test_metrics_that_follow_people_correlate_and_their_groups_too():
     )
 
 
+def test_models_on_two_benchmarks_are_so_many_models_and_no_more():
+    rows = scored_rows([(m, b, f"{b}0", (number + 1) / 9) for number, m in enumerate("ABCD") for b in "xy"])
+    ratings = [Rating(f"{b}0", m, "a", "1", number, b) for number, m in enumerate("ABCD") for b in "xy"]
+    lines = {(line["measure"], line["unit"]): line for line in human_correlation(rows, ratings, 50, 0)}
+    line = lines["aria", "models on a benchmark"]
+    assert (line["n"], line["n_clusters"]) == (8, 4)
+    assert "once per benchmark" in line["note"] and "few models (4)" in line["note"]
+
+
 def test_a_rating_is_of_one_trial_and_of_one_benchmark():
     """Of three trials the first with an ARIA was rated: 0.5 (M1 of the one before it is 0.1, of the one after 0.9)."""
     lame = dict.fromkeys(METRICS, 0.1) | {METRICS[2]: None}
