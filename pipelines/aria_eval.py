@@ -59,7 +59,7 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
         metric: build(getattr(settings.scorers, metric), f"scorers.{metric}") for metric in METRIC_STAGES
     }
     judges = {judge: build(node, f"judges.{judge}") for judge, node in settings.judges.items()}
-    items = load_questions(benchmark)
+    items = load_questions(benchmark, settings.dry_run)
     recorded = read_recorded(settings, benchmark, model, items, name)
     check_counts(model, needs_of(items), "choose another model, or model.limits.over_many=skip")
     if settings.dry_run:

@@ -16,6 +16,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
 
+from operators.audio import ProbeAudio
 from operators.base import Stage
 from operators.benchmarks.identity import notes_of
 from operators.extraction import Extract
@@ -56,13 +57,16 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
             f"model {name}: only a model that is given a prompt can be given another one; choose one that is"
         )
     profiles = [summary_of(folder) for folder in settings.beside]
-    items = load_questions(benchmark)
+    items = load_questions(benchmark, settings.dry_run)
     check_counts(model, needs_of(items), "choose another model")
     if settings.dry_run:
         n = items.num_rows * len(conditions)
         asks = Stage("generate", model, resources(settings.cluster.generate))
         reads = Stage("extract", Extract(), resources(settings.cluster.extract))
-        plan.show([(asks, n), (reads, n)], settings.cluster, settings.store.root, Console())
+        hears = Stage("audio", ProbeAudio(), resources(settings.cluster.audio))
+        plan.show(
+            [(hears, items.num_rows), (asks, n), (reads, n)], settings.cluster, settings.store.root, Console()
+        )
         return
 
     for note in notes_of(items):

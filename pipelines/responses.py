@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 
 from operators.asked import keep_asked, keep_recorded
 from operators.base import Spec
+from operators.benchmarks.published import Published
 from operators.fingerprint import row_keys
 from operators.frames import to_batch, with_columns
 from operators.lalms.recorded import Recorded, RecordedResponses
@@ -20,8 +22,13 @@ from pipelines.phases import Journal, generate, probe_audio
 from pipelines.preflight import check_seconds
 
 
-def load_questions(benchmark: Any) -> pa.Table:
-    """The items of a benchmark of multiple-choice questions (ITEM). Raises ConfigError for another one."""
+def load_questions(benchmark: Any, to_plan: bool = False) -> pa.Table:
+    """The items of a benchmark of multiple-choice questions (ITEM). Raises ConfigError for another one.
+
+    `to_plan`: their number and clips are all that is wanted, so archives of audio beside them are left packed.
+    """
+    if to_plan and isinstance(benchmark, Published):
+        benchmark = dataclasses.replace(benchmark, archives=())
     items = benchmark.load()
     if "choices" not in items.column_names:
         raise ConfigError(

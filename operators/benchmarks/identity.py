@@ -7,7 +7,7 @@ under a name of its own: nothing says which of them a response with that id answ
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -42,16 +42,28 @@ def settle_ids(items: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]]
         distinct.setdefault(item["item_id"], {}).setdefault(content, item)
     kept = {id(item) for twins in distinct.values() for item in twins.values()}
     twins = {item_id: list(same.values()) for item_id, same in distinct.items()}
-    settled = [_settled(item, twins[item["item_id"]]) for item in items if id(item) in kept]
+    settled, taken = [], set(distinct)
+    for item in items:
+        if id(item) in kept:
+            settled.append(_settled(item, twins[item["item_id"]], taken))
+            taken.add(settled[-1]["item_id"])
     return settled, len(items) - len(settled)
 
 
-def _settled(item: Mapping[str, Any], twins: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """`item` without its place, which goes into the error, and into the id where `twins` differ under it."""
+def _settled(
+    item: Mapping[str, Any], twins: Sequence[Mapping[str, Any]], taken: Collection[str]
+) -> dict[str, Any]:
+    """`item` without its place, which goes into the error, and into the id where `twins` differ under it.
+
+    Again and again where an id like that is `taken`, as a row may be called so by its file.
+    """
     settled = {name: cell for name, cell in item.items() if name != "place"}
     place, error = item["place"], item["item_error"]
     if len(twins) > 1:
         places = ", ".join(twin["place"] for twin in twins[:5]) + (" ..." if len(twins) > 5 else "")
         error = f"duplicate_id: {short(item['item_id'])} names different rows: {places}; give each its own id"
-        settled |= {"item_id": f"{item['item_id']} [{place}]", "gold_index": None}
+        name = f"{item['item_id']} [{place}]"
+        while name in taken:
+            name += f" [{place}]"
+        settled |= {"item_id": name, "gold_index": None}
     return settled | {"item_error": f"{error} ({place})" if error else None}

@@ -4,12 +4,13 @@ Both are a JSON list of questions with the choices and the answer as texts, a pa
 names under which results are broken down; the audio comes as a tar. What differs is config (`conf/benchmark/mmar.yaml`,
 `conf/benchmark/mmau_mini.yaml`), so a benchmark that follows them needs a file there and no code.
 
-- MMAR (arXiv:2505.13032): MMAR-meta.json: id, audio_path, question, choices, answer, modality, category, sub-category, ...
+- MMAR (arXiv:2505.13032): MMAR-meta.json, later .jsonl: id, audio_path, question, choices, answer, modality, category, sub-category, ...
 - MMAU test-mini (arXiv:2410.19168): mmau-test-mini.json: id, audio_id, question, choices, answer, task, category,
   sub-category, difficulty, ... Revised in May 2025 under the same names: say which version a result is about.
 
-A prediction file is the list of questions with one key more, `model_prediction`: the text of the chosen option, empty
-where the response has no answer. It is what the official scripts read; `model=recorded` reads it back.
+A prediction file is the list of questions with the text of the chosen option, empty where the response has no answer, under
+every key of PREDICTIONS: the official scripts, and their versions, differ in which one they read. `model=recorded` reads it
+back.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from operators.benchmarks.archives import opened
 from operators.benchmarks.manifest import Manifest, Part
 from operators.tables import TableError, read_rows
 
-PREDICTION = "model_prediction"
+# MMAU's description names the first, MMAR's the second; copies of MMAU's script read the third.
+PREDICTIONS = ("model_prediction", "answer_prediction", "model_output")
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -96,4 +98,5 @@ class Published:
     def _filled(self, rows: Sequence[dict[str, Any]], answers: dict[str, str]) -> list[dict[str, Any]]:
         key = self.columns.get("id") or "id"
         # Ids as operators.benchmarks.manifest reads them.
-        return [{**row, PREDICTION: answers.get(str(row.get(key)).strip(), "")} for row in rows]
+        said = [answers.get(str(row.get(key)).strip(), "") for row in rows]
+        return [{**row, **dict.fromkeys(PREDICTIONS, answer)} for row, answer in zip(rows, said, strict=True)]

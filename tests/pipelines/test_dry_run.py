@@ -25,6 +25,21 @@ def test_the_plan_names_stages_columns_resources_and_rows(tmp_path):
     assert not (tmp_path / "store").exists() and not (tmp_path / "run").exists()
 
 
+def test_a_plan_of_other_prompts_names_its_stages(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "pipelines.perturb",
+        "model=qwen2_5_omni",
+        "+cluster=a6000x4",
+        "dry_run=true",
+    ]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    for words in ("audio", "generate", "extract", "GPU"):
+        assert words in run.stdout
+
+
 def test_a_dry_run_imports_neither_ray_nor_torch():
     code = (
         "import sys, runpy; sys.argv = ['aria_eval', 'dry_run=true', '+cluster=a6000x4'];"

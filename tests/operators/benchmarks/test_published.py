@@ -20,6 +20,7 @@ from operators.lalms.recorded import Recorded
 from operators.schema import result_schema
 from operators.tables import TableError
 from pipelines.config import CONF, build
+from pipelines.responses import load_questions
 
 MMAR = [
     {
@@ -175,8 +176,25 @@ def test_an_archive_cannot_write_or_point_outside(tmp_path, name):
     assert not [path for path in (tmp_path / "cache" / "unpacked").iterdir() if path.name.startswith("tmp")]
 
 
+def test_a_plan_leaves_the_audio_packed(tmp_path):
+    folder = mmar_folder(tmp_path / "mmar")
+    made = benchmark("mmar", folder)
+    assert load_questions(made, to_plan=True).num_rows == len(MMAR)
+    assert not (tmp_path / "cache").exists()
+    assert load_questions(made).num_rows == len(MMAR) and (tmp_path / "cache" / "unpacked").is_dir()
+
+
+def test_the_questions_may_be_lines(tmp_path):
+    folder = mmar_folder(tmp_path / "mmar")
+    rows = json.loads((folder / "MMAR-meta.json").read_text("utf-8"))
+    (folder / "MMAR-meta.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    whole = benchmark("mmar", folder).load()
+    (folder / "MMAR-meta.json").unlink()
+    assert benchmark("mmar", folder).load()["item_id"].equals(whole["item_id"])
+
+
 def test_what_is_missing_is_named(tmp_path):
-    with pytest.raises(TableError, match=r"holds no MMAR-meta\.json; give the folder"):
+    with pytest.raises(TableError, match=r"holds no MMAR-meta\.json or MMAR-meta\.jsonl; give the folder"):
         benchmark("mmar", tmp_path).load()
     with pytest.raises(TableError, match=r"benchmark\.path=<folder with mmau-test-mini\.json>"):
         build(OmegaConf.load(CONF / "benchmark" / "mmau_mini.yaml"), "benchmark").load()
@@ -208,8 +226,13 @@ def test_predictions_score_the_same_by_the_official_rule_and_are_read_back(tmp_p
     items = made.load()
     files = made.predictions(results(items, [1, None]))
     assert list(files) == ["m"]
-    assert [{k: v for k, v in row.items() if k != "model_prediction"} for row in files["m"]] == MMAR
-    assert [row["model_prediction"] for row in files["m"]] == ["A woman", ""]
+    keys = (
+        "model_prediction",
+        "answer_prediction",
+        "model_output",
+    )  # each is what some official script reads
+    assert [{k: v for k, v in row.items() if k not in keys} for row in files["m"]] == MMAR
+    assert [[row[key] for key in keys] for row in files["m"]] == [["A woman"] * 3, [""] * 3]
     right = [official_match(row["answer"], row["model_prediction"], row["choices"]) for row in files["m"]]
     overall = summarise(results(items, [1, None])).to_pylist()[0]
     assert sum(right) / len(right) == overall["accuracy"] == 0.5  # 1 of 2 questions
