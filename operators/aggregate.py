@@ -53,8 +53,12 @@ FAILURES = pa.schema(
         ("reason", pa.string()),
         ("n", pa.int64()),
         ("example_item_id", pa.string()),
+        ("example_benchmark", pa.string()),
+        ("example_trial", pa.int64()),
     ]
 )
+_EXAMPLE = ("item_id", "benchmark", "trial")
+_WITH_NULLS = pc.ScalarAggregateOptions(skip_nulls=False)
 
 
 def finish_rows(table: pa.Table) -> pa.Table:
@@ -165,7 +169,8 @@ def failure_reasons(table: pa.Table) -> pa.Table:
     """How often, per model, what went missing where and why; schema FAILURES, in the order of the stages.
 
     `stage` is item, audio, response, row, answer (a response from which no answer was read) or the name of a
-    metric; `reason` is the part before the first colon; `example_item_id` is the least item id that shows it.
+    metric; `reason` is the part before the first colon; the example is the row with the least item id that shows it, and
+    of these the first by benchmark and trial.
     A metric that is null without a reason is `not_scored`, unless the row's own error already says why; an
     answer without one is `no_answer`.
     """
@@ -182,28 +187,35 @@ def failure_reasons(table: pa.Table) -> pa.Table:
 
 def reasons_together(portions: Sequence[pa.Table]) -> pa.Table:
     """`failure_reasons` of several portions of rows as one."""
+    examples = [f"example_{name}" for name in _EXAMPLE]
     table = pa.concat_tables([FAILURES.empty_table(), *portions])
+    table = table.sort_by([(name, "ascending") for name in examples])
     got = table.group_by(["model", "stage", "reason"], use_threads=False).aggregate(
-        [("n", "sum"), ("example_item_id", "min")]
+        [("n", "sum"), *((name, "first", _WITH_NULLS) for name in examples)]
     )
     stages = pa.array([*_ERRORS, "answer", *METRICS])
     ranked = got.append_column("place", pc.index_in(got["stage"], stages))
     order = [("model", "ascending"), ("place", "ascending"), ("n_sum", "descending"), ("reason", "ascending")]
     ranked = ranked.sort_by(order)
     return pa.table(
-        [ranked[name] for name in ("model", "stage", "reason", "n_sum", "example_item_id_min")],
+        [
+            ranked[name]
+            for name in ("model", "stage", "reason", "n_sum", *(f"{one}_first" for one in examples))
+        ],
         schema=FAILURES,
     )
 
 
 def _by_reason(table: pa.Table, stage: str, missing: pa.ChunkedArray, reason: pa.ChunkedArray) -> pa.Table:
-    rows = pa.table({"model": table["model"], "reason": reason, "item_id": table["item_id"]}).filter(missing)
+    named = {name: table[name] for name in ("model", *_EXAMPLE)}
+    rows = pa.table({**named, "reason": reason}).filter(missing)
     short = pc.utf8_trim_whitespace(
         pc.replace_substring_regex(rows["reason"], pattern="(?s):.*", replacement="")
     )
     rows = _put(rows, "reason", pc.fill_null(short, "no_answer" if stage == "answer" else "not_scored"))
+    rows = rows.sort_by([(name, "ascending") for name in _EXAMPLE])
     counts = rows.group_by(["model", "reason"], use_threads=False).aggregate(
-        [([], "count_all"), ("item_id", "min")]
+        [([], "count_all"), *((name, "first", _WITH_NULLS) for name in _EXAMPLE)]
     )
     counts = counts.sort_by([("model", "ascending"), ("count_all", "descending"), ("reason", "ascending")])
     return pa.table(
@@ -212,7 +224,7 @@ def _by_reason(table: pa.Table, stage: str, missing: pa.ChunkedArray, reason: pa
             pa.repeat(stage, len(counts)),
             counts["reason"],
             counts["count_all"],
-            counts["item_id_min"],
+            *(counts[f"{name}_first"] for name in _EXAMPLE),
         ],
         schema=FAILURES,
     )

@@ -10,7 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from operators.aggregate import FAILURES, MEASURES, SUMMARY, failure_reasons, finish_rows, summarise
+from operators.aggregate import (
+    FAILURES,
+    MEASURES,
+    SUMMARY,
+    failure_reasons,
+    finish_rows,
+    reasons_together,
+    summarise,
+)
 from operators.schema import METRICS, result_schema
 from operators.statistics import wilson_interval
 
@@ -287,6 +295,28 @@ def test_failures_are_counted_by_the_part_before_the_colon() -> None:
         ("m2_inter_step_coherence", "not_scored", 1, "i5"),
         ("m3_chain_coverage", "unparsable", 1, "i2"),
     ]
+
+
+def test_the_example_of_a_failure_is_one_row_of_one_benchmark_and_trial() -> None:
+    """Of three rows about the least item id: benchmark "b" before "c", trial 1 before 2; also across portions."""
+    silent = {"answer_index": None, "answer_reason": "none"}
+    rows = [
+        {**silent, "item_id": "a", "benchmark": "c", "trial": 0},
+        {**silent, "item_id": "z", "benchmark": "a", "trial": 0},
+        {**silent, "item_id": "a", "benchmark": "b", "trial": 2},
+        {"item_id": "a", "benchmark": "b", "trial": 0},
+        {**silent, "item_id": "a", "benchmark": "b", "trial": 1},
+    ]
+    whole = failure_reasons(results(*rows))
+    parts = reasons_together([failure_reasons(results(row)) for row in rows])
+    for found in (whole, parts):
+        (one,) = found.to_pylist()
+        assert (one["n"], one["example_item_id"], one["example_benchmark"], one["example_trial"]) == (
+            4,
+            "a",
+            "b",
+            1,
+        )
 
 
 def test_a_clean_run_has_no_failures() -> None:

@@ -226,6 +226,25 @@ def test_a_deep_link_opens_its_response_with_all_that_was_seen(tmp_path):
 
 
 @pytest.mark.weights
+def test_the_example_of_a_failure_is_the_response_that_failed(tmp_path):
+    """Two benchmarks with the same item ids, two trials each: one response of sixteen has no answer."""
+    silent = {"answer_index": None, "answer_stage": None, "answer_reason": "no_choice_named"}
+    rows = [
+        row(f"q{n}", model, n, "t", benchmark=benchmark, trial=trial,
+            **(silent if (benchmark, n, model, trial) == ("second", 1, "a", 1) else {}))
+        for benchmark in ("first", "second") for n in range(2) for model in "ab" for trial in range(2)
+    ]  # fmt: skip
+    uri = page_of(tmp_path / "run", finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))
+    with opened() as tab:
+        ready(tab, uri)
+        tab.locator("#failures a").click()
+        tab.locator("#detail h3", has_text="q1, a").wait_for()
+        said = tab.inner_text("#detail")
+        assert "second · music · trial 1" in said
+        assert "no_choice_named" in said
+
+
+@pytest.mark.weights
 def test_hostile_responses_names_and_categories_stay_text(tmp_path):
     groups = json.dumps({"kind": f"grouped {HOSTILE}"})
     rows = [row(f"id {n} {HOSTILE}", f"{model} {HOSTILE}", n, HOSTILE, category=HOSTILE, groups=groups, answer_reason=HOSTILE)

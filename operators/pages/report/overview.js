@@ -113,7 +113,7 @@ function failureTable(failures) {
     { title: "Stage", of: (row) => row.stage },
     { title: "Reason", of: (row) => row.reason },
     { title: "Rows", number: true, of: (row) => String(row.n) },
-    { title: "For example", of: (row) => node("a", { href: `#${new URLSearchParams({ item: row.example_item_id, model: row.model })}` }, row.example_item_id) },
+    { title: "For example", of: (row) => node("a", { href: `#${new URLSearchParams({ item: row.example_item_id, benchmark: row.example_benchmark ?? "", model: row.model, trial: row.example_trial ?? 0 })}` }, row.example_item_id) },
   ], failures);
 }
 
