@@ -112,7 +112,10 @@ def contents(
         # Before the rows are put in another order: the last digit of a sum depends on it.
         data["overview"] = overview(rows, {run.name: run.record for run in scored})
         rows = in_order(rows)
-        large |= {"index": index(rows, clips), **responses.fitted(blocks(rows))}
+        large |= {
+            "index": index(rows, clips, [run.record for run in scored]),
+            **responses.fitted(blocks(rows)),
+        }
         browsers.append({"block": "index", "title": "Items and responses"})
     others = [part for run in runs for part in sections(run)]
     if others:

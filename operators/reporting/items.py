@@ -56,8 +56,8 @@ def in_order(rows: pa.Table) -> pa.Table:
     return rows.take(order)
 
 
-def index(rows: pa.Table, clips: Clips) -> dict[str, Any]:
-    """Items, names of models, and the columns of the list; `rows` as `in_order` left them."""
+def index(rows: pa.Table, clips: Clips, records: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Items, names of models, and the columns of the list; `rows` as `in_order` left them, of runs with these run.json."""
     items, item_of = _items(rows, clips)
     models = list(dict.fromkeys(rows["model"].to_pylist()))
     place = {model: number for number, model in enumerate(models)}
@@ -66,7 +66,7 @@ def index(rows: pa.Table, clips: Clips) -> dict[str, Any]:
     failed = pc.coalesce(rows["item_error"], rows["response_error"], rows["row_error"], rows["audio_error"])
     return {
         **{"kind": "aria", "block_prefix": "rows", "noun": "responses", "sets": [""], "outcomes": outcomes},
-        **{"labels": LABELS, "headline": "aria", "bars": list(METRICS)},
+        **{"labels": LABELS, "headline": "aria", "bars": list(METRICS), "scored": scored(records)},
         "items": items,
         "models": models,
         "clips": clips.entries,
@@ -83,6 +83,15 @@ def index(rows: pa.Table, clips: Clips) -> dict[str, Any]:
             **measures,
         },
     }
+
+
+def scored(records: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
+    """How M4 took the information of a step and M5 a pair of slots; None where the runs do not say, or not alike."""
+    found = {}
+    for stage, field in (("m4", "form"), ("m5", "granularity")):
+        said = {((record.get("specs") or {}).get(stage) or {}).get(field) for record in records}
+        found[field] = said.pop() if len(said) == 1 else None
+    return found
 
 
 def _reasons(failed: Sequence[str | None], unanswered: Sequence[str | None]) -> list[str | None]:

@@ -245,6 +245,58 @@ def test_the_example_of_a_failure_is_the_response_that_failed(tmp_path):
 
 
 @pytest.mark.weights
+def test_slots_of_one_repeated_text_are_found_however_long(tmp_path):
+    """The perception's text occurs at every place of the analysis, or nearly does: a megabyte each, and the page answers."""
+    responses = {
+        "same": {"perception": ("ha " * 160_000).strip(), "analysis": ("ha " * 200_000).strip()},
+        "nearly": {"perception": "a" * 300_000 + "b", "analysis": "a" * 600_000},
+    }
+    rows = [
+        row(item, "m", 1, "t", **slots, reasoning="so", answer="dog",
+            response=f"[PERCEPTION] {slots['perception']}\n[ANALYSIS] {slots['analysis']}\n[REASONING] so\n[ANSWER] dog")
+        for item, slots in responses.items()
+    ]  # fmt: skip
+    uri = page_of(tmp_path / "run", finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))
+    with opened() as tab:
+        ready(tab, uri)
+        for item, slots in responses.items():
+            tab.evaluate(f"location.hash = 'item={item}'")
+            tab.locator("#detail h3", has_text=item).wait_for()
+            tab.locator("#detail button", has_text="Show all").click()
+            found = tab.locator("#detail .response .slot").evaluate_all("all => all.map((one) => [one.title, one.textContent.length])")  # fmt: skip
+            wanted = {**{name: len(text) for name, text in slots.items()}, "reasoning": 2, "answer": 3}
+            assert dict(found) == wanted
+            pairs = tab.locator("#detail .pair").first.inner_text()
+            assert pairs.count("…") == 2, "both slots are cut, and say so"
+
+
+@pytest.mark.weights
+def test_the_cards_of_m4_and_m5_show_what_was_scored(tmp_path):
+    """M4 compares the reasoning with the perception where there is no analysis; perplexities 40 and 20: -20, or log 1/2."""
+    found = {"ppl_p": 40.0, "ppl_pa": None, "ppl_par": 20.0, "truncated": [], "answer_tokens": 1}
+    rows = finish_rows(pa.Table.from_pylist(
+        [row("i", "a", 0, "t", analysis=None, m4_step_causality_details=json.dumps(found))], schema=result_schema()))  # fmt: skip
+    uris = {
+        ("difference", "whole"): page_of(
+            tmp_path / "raw", rows, specs={"m4": {"form": "difference"}, "m5": {"granularity": "whole"}}
+        ),
+        ("log_ratio", "sentence_minmax"): page_of(
+            tmp_path / "log",
+            rows,
+            specs={"m4": {"form": "log_ratio"}, "m5": {"granularity": "sentence_minmax"}},
+        ),
+    }
+    with opened() as tab:
+        for (form, granularity), uri in uris.items():
+            ready(tab, f"{uri}#item=i")
+            said = tab.inner_text("#detail")
+            card = said[said.index("M4 ") : said.index("M5 ")].split()
+            assert card[card.index("R") + 1 :][:2] == ["20.0", "-20.0" if form == "difference" else "-0.693"]
+            assert ("change of its logarithm" in said) == (form == "log_ratio")
+            assert ("scored by sentence" in said) == (granularity == "sentence_minmax")
+
+
+@pytest.mark.weights
 def test_hostile_responses_names_and_categories_stay_text(tmp_path):
     groups = json.dumps({"kind": f"grouped {HOSTILE}"})
     rows = [row(f"id {n} {HOSTILE}", f"{model} {HOSTILE}", n, HOSTILE, category=HOSTILE, groups=groups, answer_reason=HOSTILE)

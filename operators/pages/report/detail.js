@@ -4,6 +4,11 @@
 const SLOTS = ["perception", "analysis", "reasoning", "answer"];
 const AT_FIRST = 20000;
 
+/** The first `most` characters of a text, and an ellipsis where more follow. */
+function cut(text, most) {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
 /** What every view begins with: the way back, the name of what is shown, and the ones before and after it. */
 function viewHead(browser, row, item) {
   const [sign, kind, said] = browser.verdict(row);
@@ -35,7 +40,7 @@ function responseView(browser, row, item, detail) {
     node("h4", {}, "Extracted answer"),
     extraction(item, detail),
     node("h4", {}, "What the metrics saw"),
-    node("div", { class: "metrics" }, browser.bars.map((name) => metricCard(browser.labels[name], name, columns[name][row], detail))),
+    node("div", { class: "metrics" }, browser.bars.map((name) => metricCard(browser.labels[name], name, columns[name][row], detail, browser.scored))),
     others(browser, row),
   ].filter(Boolean);
 }
@@ -66,16 +71,30 @@ function players(places, clips) {
   }));
 }
 
+/** Where `part` last stands in `text` so that `free(place)`; -1 for nowhere. The search of Knuth, Morris and Pratt, from the
+ * end: its time is linear in both lengths, that of `lastIndexOf` their product where a response repeats itself. */
+function lastPlace(text, part, free) {
+  const size = part.length, borders = new Int32Array(size + 1);
+  const letter = (place) => part.charCodeAt(size - 1 - place);
+  const matched = (long, code) => { while (long > 0 && (long === size || letter(long) !== code)) long = borders[long]; return letter(long) === code ? long + 1 : long; };
+  for (let place = 1; place < size; place++) borders[place + 1] = matched(borders[place], letter(place));
+  let long = 0;
+  for (let place = text.length - 1; place >= 0; place--) {
+    long = matched(long, text.charCodeAt(place));
+    if (long === size && free(place)) return place;
+  }
+  return -1;
+}
+
 /** [[text, slot or null], ...] of the whole response; a slot stands where its text last occurs, not inside another. */
 function inSlots(text, slots) {
   const taken = [];
   const missing = [];
   for (const slot of Object.keys(slots).sort((a, b) => slots[b].length - slots[a].length)) {
-    let at = text.lastIndexOf(slots[slot]);
-    const clash = () => taken.some((other) => at < other.end && other.start < at + slots[slot].length);
-    while (at > 0 && clash()) at = text.lastIndexOf(slots[slot], at - 1);
-    if (at < 0 || clash()) missing.push(slot);
-    else taken.push({ start: at, end: at + slots[slot].length, slot });
+    const long = slots[slot].length;
+    const start = lastPlace(text, slots[slot], (at) => !taken.some((other) => at < other.end && other.start < at + long));
+    if (start < 0) missing.push(slot);
+    else taken.push({ start, end: start + long, slot });
   }
   const parts = [];
   let from = 0;
@@ -99,9 +118,9 @@ function response(detail, inSteps = true) {
   const fill = (limit) => {
     let left = limit;
     box.replaceChildren(...parts.map(([part, slot]) => {
-      const cut = part.slice(0, Math.max(0, left));
+      const fits = part.slice(0, Math.max(0, left));
       left -= part.length;
-      return cut && node("span", { class: slot && `slot ${slot}`, title: slot }, cut);
+      return fits && node("span", { class: slot && `slot ${slot}`, title: slot }, fits);
     }).filter(Boolean));
   };
   fill(AT_FIRST);
@@ -109,7 +128,7 @@ function response(detail, inSteps = true) {
   const absent = SLOTS.filter((slot) => !slots[slot]);
   return node("div", {}, inSteps && node("div", { class: "legend" }, SLOTS.filter((slot) => slots[slot]).map((slot) => node("span", { class: `slot ${slot}` }, slot)),
     absent.length > 0 && node("span", { class: "soft" }, `absent: ${absent.join(", ")}`)), box, more,
-    missing.map((slot) => node("p", {}, node("span", { class: `slot ${slot}` }, `${slot}: ${slots[slot].slice(0, AT_FIRST)}`))),
+    missing.map((slot) => node("p", {}, node("span", { class: `slot ${slot}` }, `${slot}: ${cut(slots[slot], AT_FIRST)}`))),
     detail.finish_reason && node("p", { class: "soft" }, `finished: ${detail.finish_reason}`));
 }
 
@@ -124,11 +143,12 @@ function extraction(item, detail) {
   ], rules);
 }
 
-function metricCard(label, name, value, detail) {
+/** `scored`: how M4 and M5 were computed, where the runs of the page say so alike. */
+function metricCard(label, name, value, detail, scored) {
   const { details = {}, reason } = detail.metrics[name] ?? {};
   const body = { m1: grounding, m2: coherence, m3: coverage, m4: causality, m5: progress, m6: density }[name.slice(0, 2)];
   return node("div", { class: "card" }, node("h4", {}, node("span", {}, label), node("span", {}, shown(value))),
-    reason && node("p", { class: "wrong" }, reason), body(details, detail),
+    reason && node("p", { class: "wrong" }, reason), body(details, detail, scored),
     details.truncated?.length > 0 && node("p", { class: "soft" }, `cut at the model's limit: ${details.truncated.join(", ")}`));
 }
 
@@ -146,24 +166,32 @@ function coverage(details) {
   return SLOTS.filter((slot) => slot in details).map((slot) => meter(slot, details[slot], "var(--c3)"));
 }
 
-/** Perplexity of the right answer after each step, and the information that the step brought. */
-function causality(details) {
+/** Perplexity of the right answer after each step, and the information that the step brought: the change from the
+ * longest context before it, as M4 takes it (an absent step has none). */
+function causality(details, detail, { form }) {
   const steps = [["P", details.ppl_p], ["P A", details.ppl_pa], ["P A R", details.ppl_par]];
   if (steps.every(([, value]) => value === undefined)) return null;
-  const change = (place) => (place === 0 || steps[place][1] == null || steps[place - 1][1] == null ? "–" : shown(steps[place][1] - steps[place - 1][1], 1));
+  const log = form === "log_ratio";
+  const change = (place) => {
+    const after = steps[place][1], before = steps.slice(0, place).map(([, value]) => value).findLast((value) => value != null);
+    if (after == null || before === undefined) return "–";
+    return log ? shown(Math.log(after) - Math.log(before)) : shown(after - before, 1);
+  };
   return [table("Perplexity of the right answer", [
     { title: "after", of: ([name]) => name },
     { title: "perplexity", number: true, of: ([, value]) => shown(value, 1) },
-    { title: "change", number: true, of: (step) => change(steps.indexOf(step)) }], steps),
+    { title: log ? "change of its logarithm" : "change", number: true, of: (step) => change(steps.indexOf(step)) }], steps),
   node("p", { class: "soft" }, "A fall: the step made the right answer likelier.")];
 }
 
-function progress(details, detail) {
-  const pairs = [["p_a", "perception", "analysis"], ["a_r", "analysis", "reasoning"], ["r_ans", "reasoning", "answer"]];
-  return pairs.filter(([key]) => key in details).map(([key, premise, hypothesis]) => node("div", { class: "pair" },
+function progress(details, detail, { granularity }) {
+  const pairs = [["p_a", "perception", "analysis"], ["a_r", "analysis", "reasoning"], ["r_ans", "reasoning", "answer"]].filter(([key]) => key in details);
+  const bySentence = granularity === "sentence_minmax" && pairs.length > 0;
+  return [bySentence && node("p", { class: "soft" }, "Whole slots shown, scored by sentence: each sentence after \"then\" counts by the sentence after \"if\" that supports it best, the pair by its weakest."),
+    pairs.map(([key, premise, hypothesis]) => node("div", { class: "pair" },
     meter(`${premise} ⊨ ${hypothesis}`, details[key], "var(--c6)"),
-    detail[premise] && node("p", { class: "clamp", title: detail[premise].slice(0, 2000) }, node("b", {}, "if "), detail[premise].slice(0, 400)),
-    detail[hypothesis] && node("p", { class: "clamp", title: detail[hypothesis].slice(0, 2000) }, node("b", {}, "then "), detail[hypothesis].slice(0, 400))));
+    detail[premise] && node("p", { class: "clamp", title: cut(detail[premise], 2000) }, node("b", {}, "if "), cut(detail[premise], 400)),
+    detail[hypothesis] && node("p", { class: "clamp", title: cut(detail[hypothesis], 2000) }, node("b", {}, "then "), cut(detail[hypothesis], 400))))];
 }
 
 function density(details) {

@@ -2,7 +2,7 @@ import json
 
 from operators.aggregate import MEASURES
 from operators.reporting.clips import Clips
-from operators.reporting.items import ROWS_PER_BLOCK, Responses, blocks, in_order, index
+from operators.reporting.items import ROWS_PER_BLOCK, Responses, blocks, in_order, index, scored
 from operators.schema import METRICS
 from tests.report_toys import HOSTILE, results
 
@@ -78,3 +78,11 @@ def test_broken_details_are_left_out_and_cost_nothing_else():
         detail = blocks(broken)["rows-0"][0]
         json.dumps(detail, allow_nan=False)
         assert detail["response"]
+
+
+def test_how_rows_were_scored_is_told_where_all_runs_say_so_alike():
+    one = {"specs": {"m4": {"form": "log_ratio"}, "m5": {"granularity": "whole"}}}
+    other = {"specs": {"m4": {"form": "log_ratio"}, "m5": {"granularity": "sentence_minmax"}}}
+    assert scored([one, one]) == {"form": "log_ratio", "granularity": "whole"}
+    assert scored([one, other]) == {"form": "log_ratio", "granularity": None}
+    assert scored([one, {"specs": None}]) == scored([{}]) == scored([]) == {"form": None, "granularity": None}
