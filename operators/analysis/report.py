@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from operators.analysis.estimates import Line
 from operators.analysis.figures import NAMES
+from operators.analysis.published_tables import LAST_DIGIT, NO, YES
 from operators.export import number
 from operators.leaderboard import MIN_WIDTH, printable
 
@@ -83,14 +85,11 @@ def _note(line: Line) -> str:
 
 def _show_published(rows: Sequence[dict], console: Console) -> None:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for head in ("Where", "Figure", "Published", "From the tables", "", "Why"):
+    for head in ("Where", "Figure", "Published", "From the tables", "Comes out", "Why"):
         table.add_column(head, overflow="fold")
     for row in rows:
-        verdict = {True: "yes", False: "no", None: ""}[row["comes_out"]]
-        table.add_row(*(Text(cell) for cell in (row["where"], row["figure"], row["published"], row["recomputed"], verdict, row["why"])))  # fmt: skip
-    right = sum(row["comes_out"] is True for row in rows)
-    wrong = sum(row["comes_out"] is False for row in rows)
-    console.print(
-        Text(f"\nFigures of the paper from its own tables: {right} come out, {wrong} do not", style="bold")
-    )
+        table.add_row(*(Text(row[name] or "") for name in ("where", "figure", "published", "recomputed", "comes_out", "why")))  # fmt: skip
+    n = Counter(row["comes_out"] for row in rows)
+    told = f"{n[YES]} come out, {n[LAST_DIGIT]} but for the last digit, {n[NO]} do not"
+    console.print(Text(f"\nFigures of the paper from its own tables: {told}", style="bold"))
     console.print(table)
