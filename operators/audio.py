@@ -301,10 +301,11 @@ class ProbeAudio:
         from operators.decoder import DecoderProcess
 
         decoder, memo = DecoderProcess(self.max_seconds, self.deadline_seconds), Memo("clips")
-        return lambda batch: _probe_rows(batch["audio_uris"], memo, decoder.probe)
+        return lambda batch: probe_rows(batch["audio_uris"], memo, decoder.probe)
 
 
-def _probe_rows(rows: np.ndarray, memo: Memo, probe: Callable[[str], Probe]) -> Batch:
+def probe_rows(rows: np.ndarray, memo: Memo, probe: Callable[[str], Probe]) -> Batch:
+    """The columns that ProbeAudio writes for `rows`, lists of locators; each locator is probed once per `memo`."""
     lists = [[] if uris is None else [str(uri) for uri in uris] for uris in rows]
     flat = [uri for uris in lists for uri in uris]
     found = iter(memo.get(flat, lambda missing: [probe(uri) for uri in missing]))

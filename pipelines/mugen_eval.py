@@ -31,6 +31,7 @@ from operators.mugen.votes import vote
 from operators.store import Store
 from operators.weights import require
 from pipelines import mugen_plan, plan
+from pipelines.at_hand import probe_at_hand
 from pipelines.config import Cluster, build, entry, plain
 from pipelines.execution import session
 from pipelines.mugen_phases import fan_out, generate_trials, read_and_keep, refuse_unheard, usable
@@ -72,7 +73,7 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
     tell(notes_of(planned.items))
     store, journal = Store(settings.store.root), Journal()
     if isinstance(planned.model, Recorded):
-        clips, said = planned.items, recorded(planned)
+        clips, said = recorded(planned, journal)
     else:
         require(planned.model)
         check_ready(planned.model)
@@ -107,11 +108,14 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
     stop_if_failing(settings.max_failure_rate, journal, votes)
 
 
-def recorded(planned: mugen_plan.MugenPlan) -> Iterable[dict[str, Any]]:
-    """The trials of a file, as they were presented and answered, to be iterated over once."""
-    found = read_trials(planned.model, planned.items, planned.sets, planned.counts, planned.seed)
-    tell(found.notes)
-    return found.rows
+def recorded(planned: mugen_plan.MugenPlan, journal: Journal) -> tuple[pa.Table, Iterable[dict[str, Any]]]:
+    """The items, refused as a run that generates refuses them as far as their clips are at hand, and the trials of a file
+    as they were presented and answered, to be iterated over once."""
+    heard = probe_at_hand(planned.items, journal)
+    clips = refuse_unheard(heard.items)
+    found = read_trials(planned.model, clips, planned.sets, planned.counts, planned.seed)
+    tell([*heard.notes, *found.notes])
+    return clips, found.rows
 
 
 def generated(

@@ -21,11 +21,11 @@ from operators.audio import (
     Clip,
     ProbeAudio,
     _check_ogg,
-    _probe_rows,
     _read_at_most,
     decode,
     decode_bytes,
     pcm_hash,
+    probe_rows,
     resample,
     windows,
 )
@@ -347,7 +347,7 @@ def test_probing_does_not_depend_on_batches_and_decodes_each_clip_once(tmp_path:
     for name in spec.writes:
         assert whole[name].tolist() == [one[name][0] for one in single]
     for _ in range(2):
-        _probe_rows(column(rows), memo, lambda uri: asked.append(uri) or decoder.probe(uri))
+        probe_rows(column(rows), memo, lambda uri: asked.append(uri) or decoder.probe(uri))
     assert asked == paths
     decoder.close()
 
@@ -373,7 +373,7 @@ def test_a_decoder_that_crashes_or_hangs_costs_its_clip_only(tmp_path: Path) -> 
         (tmp_path / f"{name}.wav").write_bytes(encoded(tone()))
         rows.append([str(tmp_path / f"{name}.wav")])
     decoder = DecoderProcess(1800, 1.5, command=[sys.executable, "-c", TOY_DECODER])
-    found = _probe_rows(column(rows), Memo(), decoder.probe)
+    found = probe_rows(column(rows), Memo(), decoder.probe)
     good = pcm_hash(decode(rows[0][0]))
     assert [hashes[0] for hashes in found["audio_hashes"]] == [good, None, good, None, good]
     assert found["audio_error"][1].startswith(f"decoder_crashed: decoding {rows[1][0]} ended the decoder")

@@ -148,7 +148,10 @@ def test_its_trials_read_as_recorded_give_the_same_votes(six_strategies):
     order = [("strategy", "ascending"), ("item_id", "ascending")]
     first, second = (pq.read_table(d.folder / "votes.parquet").sort_by(order) for d in (done, recorded))
     assert first.equals(second)
-    assert record(recorded)["audio"]["clips_decoded"] == 0, "recorded answers need no audio"
+    assert record(recorded)["audio"]["clips_decoded"] == 27, (
+        "hashed, as far as they are at hand; never encoded"
+    )
+    assert record(recorded)["audio"]["encoder_calls"] == 0
 
 
 def test_scaling_leaves_ranking_tasks_out(tmp_path):
@@ -190,6 +193,14 @@ def test_bad_items_fail_by_name_and_the_others_do_not_notice(tmp_path):
     assert all(name in done.err for name in refused)
     found = overall(done)
     assert all((row["n_items"], row["n_valid"], row["accuracy"]) == (6, 2, 1.0) for row in found.values())
+
+    path = f"model.path={done.folder / 'trials.parquet'}"
+    again = run(tmp_path, "strategy=[direct,apsc]", "n_trials=4", path, model="recorded", out="again")
+    assert again.code == 0 and record(again)["refused"] == refused
+    counts = ("n_items", "n_valid", "n_failed", "n_correct", "accuracy")
+    assert {s: [row[c] for c in counts] for s, row in overall(again).items()} == {
+        s: [row[c] for c in counts] for s, row in found.items()
+    }
 
 
 def recorded(folder, rows, *overrides):
