@@ -18,6 +18,7 @@ from pydantic.dataclasses import dataclass
 from operators.benchmarks.locations import folder_of, locate, resolved
 from operators.columns import RowError, find_columns, missing_columns, text_of
 from operators.construction.clips import Clip, LeftOut
+from operators.construction.spelling import one_spelling
 from operators.tables import Row, TableError, read_bytes, read_rows, shown
 
 LABELS: dict[str, tuple[str, ...]] = {
@@ -76,7 +77,8 @@ class Corpus:
     source: str | None = None
 
     def read(self) -> tuple[list[Clip], list[LeftOut]]:
-        """Every row as a Clip that has not been decoded yet, or as a LeftOut. Raises TableError."""
+        """Every row as a Clip that has not been decoded yet, or as a LeftOut. Raises TableError, also where two values of
+        a label differ in spelling only (operators.construction.spelling)."""
         rows = read_rows(self.labels, keep_broken=True)
         option = f"corpora.{self.name}.columns"
         known = {**PARTS, **LABELS}
@@ -96,7 +98,7 @@ class Corpus:
             except RowError as error:
                 name = str(row.get(parts["file"], ""))
                 failed.append(LeftOut(self.name, name, row.place, str(error)))
-        return clips, failed
+        return one_spelling(self.name, clips), failed
 
     def fingerprint(self) -> str:
         """SHA-256 of the table, so that a datasheet can say which labels a benchmark was built from."""

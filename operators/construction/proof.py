@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from operators.construction.measurements import clearly_above
+from operators.construction.spelling import folded
 
 Evidence = Mapping[str, Any]
 
@@ -31,7 +32,7 @@ def right_options(evidence: Evidence) -> list[int]:
     """Indices of the candidates that satisfy the rule.
 
     Raises ProofError where another candidate does not clearly fail it: a label is missing or half agrees, or a
-    measured value is within the margin.
+    measured value is within the margin. Labels that differ in spelling only agree.
     """
     rules = {"labels": _asked, "like_reference": _like_reference, "measured": _measured}
     return rules[evidence["kind"]](evidence)
@@ -44,7 +45,7 @@ def _asked(evidence: Evidence) -> list[int]:
     return [
         index
         for index, shown in enumerate(evidence["candidates"])
-        if all(value in shown[label] for label, value in evidence["asked"].items())
+        if all(folded(label, value) in _values(shown, label) for label, value in evidence["asked"].items())
     ]
 
 
@@ -53,7 +54,7 @@ def _like_reference(evidence: Evidence) -> list[int]:
     for index, shown in enumerate(evidence["candidates"]):
         if shared := [label for label in evidence["other"] if _overlap(shown, reference, label)]:
             raise ProofError(f"candidate {index} has the {shared[0]} of the reference")
-        if all(set(shown[label]) == set(reference[label]) for label in evidence["labels"]):
+        if all(_values(shown, label) == _values(reference, label) for label in evidence["labels"]):
             right.append(index)
         elif all(_overlap(shown, reference, label) for label in evidence["labels"]):
             raise ProofError(f"candidate {index} is neither like the reference nor unlike it")
@@ -61,14 +62,19 @@ def _like_reference(evidence: Evidence) -> list[int]:
 
 
 def _overlap(shown: Evidence, reference: Evidence, label: str) -> bool:
-    return not set(shown[label]).isdisjoint(reference[label])
+    return not _values(shown, label).isdisjoint(_values(reference, label))
+
+
+def _values(shown: Evidence, label: str) -> set[str]:
+    return {folded(label, value) for value in shown[label]}
 
 
 def _measured(evidence: Evidence) -> list[int]:
     values = [shown[evidence["property"]] for shown in evidence["candidates"]]
     entering = list(range(len(values)))
     for label, value in evidence.get("among", {}).items():
-        entering = [i for i in entering if value in evidence["candidates"][i][label]]
+        wanted, shown = folded(label, value), evidence["candidates"]
+        entering = [i for i in entering if wanted in _values(shown[i], label)]
     ((kind, margin),) = evidence["margin"].items()
     ordered = sorted(entering, key=lambda i: values[i], reverse=evidence["order"] == "highest")
     place = evidence["rank"] - 1

@@ -116,3 +116,51 @@ def test_twins_of_two_corpora_are_one_clip_even_where_vocabularies_differ():
     )
     assert [c.name for c in kept] == ["a"]
     assert len(dropped) == 1
+
+
+@pytest.mark.parametrize(
+    ("label", "one", "other"),
+    [
+        ("event", "dog bark", "Dog bark"),
+        ("event", "dog bark", "dog_bark"),
+        ("event", "dog-bark", "dogbark."),
+        ("digit", "0", "zero"),
+        ("digit", "0", "00"),
+        ("digit", "7", "7.0"),
+        ("speaker", "s01", "S01"),
+    ],
+)
+def test_one_value_in_two_spellings_is_refused_with_both(tmp_path, label, one, other):
+    text = f"file,{label}\na.wav,{one}\nb.wav,other\nc.wav,{other}\n"
+    with pytest.raises(TableError) as refused:
+        table(tmp_path, text).read()
+    assert f"{label} {one!r} and {other!r} (line 2 and line 4)" in str(refused.value)
+    assert f"corpora.c.rename.{label}={{{other!r}: {one!r}}}" in str(refused.value)
+    clips, _ = table(tmp_path, text, rename={label: {other: one}}).read()
+    assert [clip_.values(label) for clip_ in clips] == [{one}, {"other"}, {one}]
+
+
+def test_values_that_only_look_alike_stay_apart(tmp_path):
+    genre = ["C", "C#", "1.5", "15", "150", "-1", "1", "1-2", "12", "+", "-", "5s"]
+    clips, _ = table(tmp_path, "file,genre\n" + "".join(f"{i}.wav,{g}\n" for i, g in enumerate(genre))).read()
+    assert [clip_.values("genre") for clip_ in clips] == [{value} for value in genre]
+
+
+def test_a_sentence_has_one_spelling_whatever_its_case_and_punctuation(tmp_path):
+    said = [
+        "It's almost full.",
+        "ITS ALMOST FULL",
+        "its almost  full!",
+        "It is almost full",
+        "?!",
+        "नमस्ते",
+        "नमस्त",
+    ]
+    rows = "".join(f'{i}.wav,"{text}"\n' for i, text in enumerate(said))
+    clips, _ = table(tmp_path, f"file,transcript\n{rows}").read()
+    assert [next(iter(clip_.values("transcript"))) for clip_ in clips] == [
+        said[0],
+        said[0],
+        said[0],
+        *said[3:],
+    ]

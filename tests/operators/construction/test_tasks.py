@@ -325,6 +325,10 @@ def line(kind, candidates, answer_index=0, **rule):
     [
         (line("labels", [{"e": ["a"]}, {"e": ["a"]}], asked={"e": "a"}), r"option \[0, 1\] is right, not 0"),
         (line("labels", [{"e": ["a"]}, {"e": ["b"]}], 1, asked={"e": "a"}), r"option \[0\] is right, not 1"),
+        (
+            line("labels", [{"e": ["a b"]}, {"e": ["A_B"]}], asked={"e": "a b"}),
+            r"option \[0, 1\] is right, not 0",
+        ),
         (line("labels", [{"e": ["a"]}, {"e": []}], asked={"e": "a"}), "no value of 'e'"),
         (
             line(
