@@ -96,7 +96,8 @@ def layout(text: str, choices: Sequence[str], n_clips: int) -> list[Part]:
 
     Choices that are the names of clips ("Audio 1", ...) belong to the last clips; clips before them are references. Other
     rows have "Clip 1", ... where there are several, and one clip needs no name. *Our reading* (the papers' prompts are
-    figures): all clips come before the text.
+    figures): clips come before the text, but for clips that are choices: what all orders of an item have in common, the
+    references and the text, comes before them, so that a server reads it once for all of them.
     """
     if n_clips == 1 and list(choices) != labels(1):
         return [0, text]
@@ -106,10 +107,9 @@ def layout(text: str, choices: Sequence[str], n_clips: int) -> list[Part]:
         fixed = ["Reference"] if before == 1 else [f"Reference {n}" for n in range(1, before + 1)]
     else:
         fixed = [f"Clip {n}" for n in range(1, before + 1)]
-    parts: list[Part] = []
-    for index, name in enumerate([*fixed, *named]):
-        parts += [f"{name}:", index]
-    return [*parts, text]
+    shown: list[list[Part]] = [[f"{name}:", index] for index, name in enumerate([*fixed, *named])]
+    place = before if named else n_clips
+    return [part for block in (*shown[:place], [text], *shown[place:]) for part in block]
 
 
 def asked_text(spec: Lalm, question: str, choices: Sequence[str]) -> str:

@@ -35,7 +35,7 @@ class OpenAIChat(Lalm):
     max_request_mb: a larger request (clips, as they travel) is not sent, its row gets a reason; None: no limit is known.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2  # 2: text before clips that are choices
 
     endpoint: ChatEndpoint
     temperature: float | None = Field(0.0, ge=0)

@@ -29,7 +29,7 @@ NO_WORDS = "(no words recognised)"
 class TranscriptChat(OpenAIChat):
     """`recogniser` hears, `endpoint` answers; a clip's transcript stands where the clip would."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2  # 2: text before clips that are choices
 
     recogniser: SpeechRecogniser
 

@@ -43,7 +43,8 @@ class TransformersChat(Lalm):
     the whole of it.
     """
 
-    version: ClassVar[int] = 2  # 2: runs of white space that a vocabulary adds are no special tokens
+    # 2: runs of white space that a vocabulary adds are no special tokens; 3: text before clips that are choices
+    version: ClassVar[int] = 3
 
     weights: Weights
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"

@@ -47,7 +47,8 @@ class VllmChat(Lalm):
     seed and repeat on the same version of vLLM; they are other draws than those of `transformers`.
     """
 
-    version: ClassVar[int] = 2  # 2: special tokens in questions and choices are plain text
+    # 2: special tokens in questions and choices are plain text; 3: text before clips that are choices
+    version: ClassVar[int] = 3
 
     weights: Weights
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"

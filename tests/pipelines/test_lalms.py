@@ -220,7 +220,10 @@ def test_a_strategy_asks_with_its_own_instruction_and_every_clip_is_sent(tmp_pat
         assert [line for line in lines if line.startswith("Audio ") and line.endswith(":")] == [
             f"Audio {n}:" for n in range(1, 6)
         ]
-        assert "[PERCEPTION]" not in one.text and "Reply with the label" in lines[-1]
+        assert "[PERCEPTION]" not in one.text and lines[-2:] == ["Audio 5:", "<clip>"]
+        assert lines.index("Audio 1:") == 1 + next(
+            i for i, x in enumerate(lines) if "Reply with the label" in x
+        )
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"), kw_only=True)

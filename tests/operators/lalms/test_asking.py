@@ -44,17 +44,17 @@ def asked(spec, rows):
     [
         (["dog", "cat"], 1, [0, "Q"]),
         (["dog", "cat"], 2, ["Clip 1:", 0, "Clip 2:", 1, "Q"]),
-        (["Audio 1", "Audio 2"], 2, ["Audio 1:", 0, "Audio 2:", 1, "Q"]),
-        (["Audio 1", "Audio 2"], 3, ["Reference:", 0, "Audio 1:", 1, "Audio 2:", 2, "Q"]),
+        (["Audio 1", "Audio 2"], 2, ["Q", "Audio 1:", 0, "Audio 2:", 1]),
+        (["Audio 1", "Audio 2"], 3, ["Reference:", 0, "Q", "Audio 1:", 1, "Audio 2:", 2]),
         (
             ["Audio 1", "Audio 2"],
             4,
-            ["Reference 1:", 0, "Reference 2:", 1, "Audio 1:", 2, "Audio 2:", 3, "Q"],
+            ["Reference 1:", 0, "Reference 2:", 1, "Q", "Audio 1:", 2, "Audio 2:", 3],
         ),
         (["Audio 2", "Audio 1"], 2, ["Clip 1:", 0, "Clip 2:", 1, "Q"]),
         (["Audio 1", "Audio 2"], 1, [0, "Q"]),
         ([], 1, [0, "Q"]),
-        (["Audio 1"], 1, ["Audio 1:", 0, "Q"]),
+        (["Audio 1"], 1, ["Q", "Audio 1:", 0]),
     ],
 )
 def test_every_clip_stands_under_the_name_by_which_the_text_speaks_of_it(choices, n_clips, expected):
@@ -64,7 +64,16 @@ def test_every_clip_stands_under_the_name_by_which_the_text_speaks_of_it(choices
 @given(st.integers(1, 12), st.integers(0, 12))
 def test_every_clip_is_there_once_and_in_order(n_clips, n_choices):
     parts = layout("Q", [f"Audio {n + 1}" for n in range(n_choices)], n_clips)
-    assert [part for part in parts if isinstance(part, int)] == list(range(n_clips)) and parts[-1] == "Q"
+    assert [part for part in parts if isinstance(part, int)] == list(range(n_clips)) and parts.count("Q") == 1
+
+
+def test_orders_of_one_item_share_references_and_instruction(tmp_path):
+    reference, *clips = [tone(tmp_path, f"c{n}", 1 + n / 4) for n in range(6)]
+    names = [f"Audio {n}" for n in range(1, 6)]
+    orders = [clips, [*clips[1:], clips[0]], clips[::-1]]
+    done = asked(Echo(prompt=None), [("Pick.", names, [reference, *order], 0) for order in orders])
+    told = list(done["response"])
+    assert len(set(told)) == 3 and all(text.startswith("Reference: <1 s> Pick. Audio 1: <") for text in told)
 
 
 def test_the_prompt_holds_question_and_lettered_choices_and_none_is_the_question_itself():
@@ -79,7 +88,7 @@ def test_six_clips_reach_the_model_in_order(tmp_path):
     clips = [tone(tmp_path, f"c{n}", 1 + n / 4) for n in range(6)]
     done = asked(Echo(prompt=None), [("Q", [f"Audio {n}" for n in range(1, 6)], clips, 0)])
     assert done["response"][0] == (
-        "Reference: <1 s> Audio 1: <1.25 s> Audio 2: <1.5 s> Audio 3: <1.75 s> Audio 4: <2 s> Audio 5: <2.25 s> Q"
+        "Reference: <1 s> Q Audio 1: <1.25 s> Audio 2: <1.5 s> Audio 3: <1.75 s> Audio 4: <2 s> Audio 5: <2.25 s>"
     )
     usage = json.loads(done["usage"][0])
     assert usage["n_audio"] == 6 and usage["audio_seconds_used"] == usage["audio_seconds"] == 9.75

@@ -46,6 +46,7 @@ def test_one_and_six_clips_become_as_many_audio_parts_in_order(tmp_path):
     assert six.text.split("\n") == [
         "Reference:",
         "<clip>",
+        "Q",
         "Audio 1:",
         "<clip>",
         "Audio 2:",
@@ -56,7 +57,6 @@ def test_one_and_six_clips_become_as_many_audio_parts_in_order(tmp_path):
         "<clip>",
         "Audio 5:",
         "<clip>",
-        "Q",
     ]
     seconds = []
     for part in six.audio:

@@ -67,5 +67,5 @@ def test_the_server_gets_words_and_no_sound(tmp_path, monkeypatch):
     (asked,) = server.requests
     assert asked.audio == []
     assert asked.text.split("\n") == [
-        "Audio 1:", 'Transcript: "hello there"', "Audio 2:", 'Transcript: "(no words recognised)"', "Which?",
+        "Which?", "Audio 1:", 'Transcript: "hello there"', "Audio 2:", 'Transcript: "(no words recognised)"',
     ]  # fmt: skip
