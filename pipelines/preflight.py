@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -25,14 +26,24 @@ def check_ready(model: Any) -> None:
 
 
 def check_counts(model: Any, needs: Iterable[tuple[int, str]], advice: str) -> None:
-    """Refuse a model that cannot take all clips of an item. `needs`: (clips, item id). Raises ConfigError."""
-    most = getattr(model, "max_clips", None)
-    over = [(need, name) for need, name in needs if most is not None and need > most]
-    if over:
-        need, name = max(over)
+    """Refuse a model that cannot take all clips of an item; say so where nobody told how many it takes. `needs`: (clips,
+    item id). Raises ConfigError."""
+    most, limits = getattr(model, "max_clips", None), getattr(model, "known_limits", None)
+    over = [(need, name) for need, name in needs if need > (most or 1)]
+    if not over:
+        return
+    need, name = max(over)
+    if most is not None:
+        more = "" if limits is None else ", or a larger model.limits.max_clips if it can take them"
         raise ConfigError(
             f"{type(model).__name__} takes at most {most} clips, and {len(over)} items need more (item {name!r}: {need}); "
-            f"{advice}"
+            f"{advice}{more}"
+        )
+    if limits is not None and limits.max_clips is None and model.sends_clips:
+        print(
+            f"note: how many clips {type(model).__name__} takes is not known (model.limits.max_clips is null), and {len(over)} "
+            f"items have several (item {name!r}: {need}); a checkpoint or server that takes one fails on them row by row",
+            file=sys.stderr,
         )
 
 

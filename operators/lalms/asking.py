@@ -46,6 +46,7 @@ class Lalm:
 
     reads: ClassVar[tuple[str, ...]] = ("question", "choices", "audio_uris", "audio_hashes", "trial")
     writes: ClassVar[tuple[str, ...]] = ("response", "finish_reason", "usage", "response_error")
+    sends_clips: ClassVar[bool] = True  # whether the model itself is given sound
 
     prompt: Prompt | None = Prompt("cot_four_step")
     system_prompt: str | None = None
@@ -63,7 +64,12 @@ class Lalm:
     @property
     def max_clips(self) -> int | None:
         """The most clips of one row, beyond which a run must not start; None: there is no such number."""
-        return self.limits.max_clips if self.limits.over_many == "stop" else None
+        return self.known_limits.max_clips if self.limits.over_many == "stop" else None
+
+    @property
+    def known_limits(self) -> AudioLimits:
+        """`limits`, with what the backend itself is known not to take."""
+        return self.limits
 
 
 @plain_dataclass(frozen=True)

@@ -30,6 +30,7 @@ class TranscriptChat(OpenAIChat):
     """`recogniser` hears, `endpoint` answers; a clip's transcript stands where the clip would."""
 
     version: ClassVar[int] = 2  # 2: text before clips that are choices
+    sends_clips: ClassVar[bool] = False
 
     recogniser: SpeechRecogniser
 

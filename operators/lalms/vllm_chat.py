@@ -13,6 +13,7 @@ vLLM pins torch and transformers, so it has an environment of its own (`make tes
 from __future__ import annotations
 
 import base64
+import dataclasses
 import io
 import os
 from collections.abc import Callable, Sequence
@@ -26,14 +27,15 @@ from operators.base import Batch
 from operators.fingerprint import execution_field
 from operators.lalms.asking import Lalm, Request, Said, answer_rows
 from operators.lalms.engine_life import Restarting, watched
-from operators.lalms.hearing import Hearing
+from operators.lalms.hearing import AudioLimits, Hearing
 from operators.text import control_tokens, without_control_tokens
 from operators.weights import Weights, WeightsError
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"), kw_only=True)
 class VllmChat(Lalm):
-    """A checkpoint that vLLM can load. `limits.max_clips` becomes its `limit_mm_per_prompt` (None: 1).
+    """A checkpoint that vLLM can load. `limits.max_clips` becomes its `limit_mm_per_prompt` (None: 1, so that a row with
+    more clips is one too many).
 
     chat_template: a template in Jinja's language, None: the checkpoint's. remote_code: the checkpoint's own name, where it
     comes with code that must be trusted. How, not what: `context_length` (tokens of prompt and response; None: what the
@@ -69,6 +71,10 @@ class VllmChat(Lalm):
                 f"remote_code must be {self.weights.source!r}, the checkpoint whose code is trusted"
             )
 
+    @property
+    def known_limits(self) -> AudioLimits:
+        return dataclasses.replace(self.limits, max_clips=self.limits.max_clips or 1)
+
     def check(self) -> None:
         """Raise WeightsError where vLLM is not installed."""
         from importlib.util import find_spec
@@ -87,7 +93,7 @@ class VllmChat(Lalm):
 
 def answering(spec: VllmChat, running: Restarting) -> Callable[[Batch], Batch]:
     """What `build` gives, on an engine that runs already."""
-    hearing = Hearing(spec.limits, None)
+    hearing = Hearing(spec.known_limits, None)
 
     def ask(requests: list[Request]) -> list[Said]:
         return running.answers(requests, lambda some: generate(spec, running.engine, some))
@@ -108,7 +114,7 @@ def start(spec: VllmChat) -> Any:
         "tensor_parallel_size": spec.tensor_parallel or max(1, torch.cuda.device_count()),
         "gpu_memory_utilization": spec.gpu_memory,
         "max_num_seqs": spec.rows_in_flight,
-        "limit_mm_per_prompt": {"audio": spec.limits.max_clips or 1},
+        "limit_mm_per_prompt": {"audio": spec.known_limits.max_clips},
         "trust_remote_code": spec.remote_code is not None,
         "seed": 0,
         # The checkpoint's own decoding habits are not ours (as in transformers_chat).

@@ -12,16 +12,22 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.benchmarks.sample import Sample
-from operators.chat_api import Reply
+from operators.chat_api import ChatEndpoint, Reply
 from operators.fingerprint import fingerprint
 from operators.judges.option_judge import OptionJudge
+from operators.lalms.hearing import AudioLimits
+from operators.lalms.openai_chat import OpenAIChat
+from operators.lalms.transformers_chat import TransformersChat
+from operators.lalms.vllm_chat import VllmChat
 from operators.mugen.options import Asked, RuleReader
 from operators.mugen.presentation import DIMENSIONS, MUGEN_ITEM, GenerationSet
 from operators.store import Store
+from operators.weights import Weights
 from pipelines import mugen_calibrate
 from pipelines.config import CONF, ConfigError, build, plain
 from pipelines.mugen_phases import fan_out, read_options
 from pipelines.mugen_plan import check_clips, load_items, read_strategies, sets_of, voting_model
+from pipelines.preflight import check_counts
 from tests.mugen_toys import Loudest
 
 
@@ -79,6 +85,31 @@ def test_clips_are_counted_against_what_a_model_takes():
     check_clips(Loudest(max_clips=3), items(), [2])
     with pytest.raises(ConfigError, match="at most 5 clips, and 3 items need more"):
         check_clips(Loudest(max_clips=5), items(), [None])
+
+
+def chat(kind, **limits):
+    given = {"endpoint": ChatEndpoint("m")} if kind is OpenAIChat else {"weights": Weights("a/b")}
+    return kind(**given, limits=AudioLimits(**limits), prompt=None)
+
+
+def test_vllm_takes_one_clip_unless_told_and_that_is_said_before_anything_starts(capsys):
+    with pytest.raises(
+        ConfigError, match=r"VllmChat takes at most 1 clips.*n_candidates, or a larger model\.limits"
+    ):
+        check_clips(chat(VllmChat), items(), [None])
+    check_clips(chat(VllmChat, max_clips=6), items(), [None])
+    check_clips(chat(VllmChat, over_many="skip"), items(), [None])
+    assert chat(VllmChat, over_many="skip").known_limits.too_many(2).endswith("the model takes 1")
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", [TransformersChat, OpenAIChat])
+def test_a_model_of_unknown_limits_is_pointed_out_where_items_have_several_clips(kind, capsys):
+    check_clips(chat(kind), items(), [None])
+    assert "3 items have several (item 'q2': 6)" in capsys.readouterr().err
+    check_clips(chat(kind, max_clips=6), items(), [None])
+    check_counts(chat(kind), [(1, "q")], "")
+    assert not capsys.readouterr().err
 
 
 def test_a_benchmark_whose_options_are_texts_is_refused():
