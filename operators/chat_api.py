@@ -18,12 +18,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, field_validator
 from pydantic.dataclasses import dataclass
 
-from operators.chat_faults import Fault, redacted, what_happened
+from operators.chat_faults import Fault, looks_like_a_key, redacted, what_happened, where_a_key_is
 from operators.chat_pace import Pace
 from operators.fingerprint import execution_field
 from operators.locators import shown
@@ -34,6 +34,16 @@ UNAVAILABLE = "model_unavailable"
 
 class ChatUnavailable(RuntimeError):
     """A server that cannot be used at all: no key, no package, a key that is refused, nobody there."""
+
+
+def _name_of_a_variable(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) or looks_like_a_key(text):
+        raise ValueError("this is the name of an environment variable, never the key itself")
+    return text
+
+
+# Where a key is kept. Errors show nothing of what was given: it may be the key.
+KeyVariable = Annotated[str, AfterValidator(_name_of_a_variable)]
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -62,7 +72,7 @@ class Reply:
     reason: str | None = None
 
 
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", hide_input_in_errors=True))
 class ChatEndpoint:
     """A model behind a chat API. The key stays in the environment variable that `key_variable` names (None: no key).
 
@@ -87,19 +97,29 @@ class ChatEndpoint:
 
     model: str
     base_url: str | None = execution_field(None)
-    key_variable: str | None = execution_field("OPENAI_API_KEY")
+    key_variable: KeyVariable | None = execution_field("OPENAI_API_KEY")
     max_tokens: int = Field(200, ge=1)
     token_field: Literal["max_tokens", "max_completion_tokens"] = execution_field("max_tokens")
     extra: dict[str, Any] = Field(default_factory=dict)
     control_tokens: tuple[str, ...] = ("<|",)
-    timeout_seconds: float = execution_field(60.0)
-    retries: int = execution_field(4)
-    backoff_seconds: float = execution_field(0.5)
-    patience_seconds: float = execution_field(600.0)
-    concurrency: int = execution_field(8)
-    give_up_after: int = execution_field(20)
+    timeout_seconds: float = execution_field(60.0, gt=0)
+    retries: int = execution_field(4, ge=0)
+    backoff_seconds: float = execution_field(0.5, ge=0)
+    patience_seconds: float = execution_field(600.0, ge=0)
+    concurrency: int = execution_field(8, ge=1)
+    give_up_after: int = execution_field(20, ge=1)
     prices: Prices | None = execution_field(None)
-    spend_limit: float | None = execution_field(None)
+    spend_limit: float | None = execution_field(None, ge=0)
+
+    @field_validator("extra")
+    @classmethod
+    def _no_key_inside(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        if place := where_a_key_is(extra):
+            raise ValueError(
+                f"{place} holds a key, which would be written into every record of the run: name an environment "
+                "variable by key_variable instead"
+            )
+        return extra
 
     def __post_init__(self) -> None:
         if self.spend_limit is not None and self.prices is None:
@@ -111,8 +131,6 @@ class ChatEndpoint:
         """The key, from the environment. Raises ChatUnavailable, naming the variable, where there is none."""
         if self.key_variable is None:
             return "none"  # the client refuses to start without one, and a server without keys ignores it
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.key_variable):
-            raise ChatUnavailable("key_variable is the name of an environment variable, never the key itself")
         key = os.environ.get(self.key_variable, "").strip()
         if not key:
             raise ChatUnavailable(

@@ -15,6 +15,36 @@ _FILTERED = re.compile(r"content_?(?:filter|policy)|safety|moderation|blocked", 
 _NO_MONEY = re.compile(r"insufficient_quota|billing|credit|balance", re.IGNORECASE)
 _KEYS = re.compile(r"\b(?:sk|pk|AIza|key|Bearer)[-_ ]?[A-Za-z0-9_*.-]{8,}", re.IGNORECASE)
 
+# Stricter, for what a user wrote: "key takeaways" and "KEY_OF_2024" are words, and refusing them would stop a run.
+_WHOLE_KEY = re.compile(
+    r"(?:sk|pk|rk|gsk|xai)-[\w*.-]{8,}|AIza[\w-]{8,}"
+    r"|(?:sk|pk|rk|gsk|hf|key)[-_](?=[\w-]*[0-9])(?=[\w-]*[A-Za-z])[A-Za-z0-9][\w-]{15,}"
+)
+_BEARER = re.compile(r"\bBearer [\w.~+/-]{8,}", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"api_?key|access_?key|(?:access|auth|bearer|api)_?token|authori[sz]ation|secret|passw", re.I
+)
+
+
+def looks_like_a_key(text: str) -> bool:
+    """Whether a word of `text` is spelled as the keys of chat servers are."""
+    words = re.split(r"[\s\"',;:=(){}\[\]]+", text)
+    return bool(_BEARER.search(text)) or any(_WHOLE_KEY.fullmatch(word) for word in words)
+
+
+def where_a_key_is(fields: Any, path: str = "") -> str | None:
+    """The name (dotted, where nested) of a field that holds a key, by its own name or by how its text is spelled."""
+    if isinstance(fields, str):
+        name = path.rpartition(".")[2].replace("-", "_")
+        return path if fields and (_SECRET_NAME.search(name) or looks_like_a_key(fields)) else None
+    inner = (
+        fields.items()
+        if isinstance(fields, Mapping)
+        else enumerate(fields if isinstance(fields, list) else [])
+    )
+    found = (where_a_key_is(value, f"{path}.{name}" if path else str(name)) for name, value in inner)
+    return next((place for place in found if place), None)
+
 
 @dataclass(frozen=True)
 class Fault:

@@ -22,9 +22,12 @@ from operators.base import Batch, Spec
 LOCATORS = frozenset({"audio_uris"})
 
 
-def execution_field(default: Any) -> Any:
-    """A Spec field that says how, not what, is computed (token budgets, devices): outside the fingerprint."""
-    return Field(default, json_schema_extra={"identity": False})
+def execution_field(default: Any, **bounds: Any) -> Any:
+    """A Spec field that says how, not what, is computed (token budgets, devices): outside the fingerprint.
+
+    bounds: what pydantic's Field checks (`ge`, `gt`, `le`, ...).
+    """
+    return Field(default, json_schema_extra={"identity": False}, **bounds)
 
 
 def _is_identity(field: dataclasses.Field) -> bool:

@@ -6,7 +6,6 @@ Identity (model, benchmark, scorers) and execution (cluster, store) are separate
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import os
 import re
@@ -23,14 +22,15 @@ from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from pydantic import ValidationError
 
 from operators.base import ColumnError
 from operators.chat_api import ChatUnavailable
+from operators.chat_faults import looks_like_a_key
 from operators.locators import holds_credentials
 from operators.store import StoreError
 from operators.tables import TableError
 from operators.weights import WeightsError
+from pipelines.config_errors import explain_composition, explain_instantiation, unknown_key
 from pipelines.room import ResourceError
 from pipelines.sweeps import Sweep, in_sweep
 
@@ -120,6 +120,8 @@ ConfigStore.instance().store(name="aria_eval_schema", node=AriaEval)
 def plain(config: DictConfig) -> Any:
     """The typed config as its dataclass. Keys smuggled in with `+` that the schema lacks are refused."""
     _refuse_unknown(config, "")
+    if missing := sorted(OmegaConf.missing_keys(config)):
+        raise ConfigError(f"set {', '.join(f'{key}=...' for key in missing)}")
     settings = OmegaConf.to_object(config)
     _check_values(settings)
     return settings
@@ -134,6 +136,8 @@ def _check_values(settings: Any) -> None:
                     raise ConfigError(
                         f"config key cluster.{name}.{key}: at least {least}, not {getattr(stage, key)}"
                     )
+    if (store := getattr(settings, "store", None)) is not None and not store.root.strip():
+        raise ConfigError("config key store.root: name a folder or a URI such as s3://bucket/prefix")
     limit = getattr(settings, "max_failure_rate", 0.0)
     if not 0 <= limit <= 1:
         raise ConfigError(f"config key max_failure_rate: from 0 to 1, not {limit}")
@@ -152,13 +156,6 @@ def _refuse_unknown(node: DictConfig, path: str) -> None:
             _refuse_unknown(child, f"{path}{key}.")
 
 
-def unknown_key(key: str, allowed: list[str]) -> str:
-    """One sentence: the wrong key, the nearest right one, all that is allowed there."""
-    near = difflib.get_close_matches(key.rsplit(".", 1)[-1], allowed, n=1)
-    hint = f", did you mean {near[0]!r}?" if near else "."
-    return f"unknown config key {key!r}{hint} Allowed here: {', '.join(sorted(allowed))}"
-
-
 def build(node: Any, where: str) -> Any:
     """Instantiate the object that a config group names by `_target_`; errors name the key and what is allowed."""
     body = OmegaConf.create(node) if isinstance(node, dict) else node
@@ -168,23 +165,7 @@ def build(node: Any, where: str) -> Any:
     try:
         return hydra.utils.instantiate(body, _convert_="all")
     except hydra.errors.InstantiationException as error:
-        cause = error.__cause__
-        if isinstance(cause, ValidationError):
-            raise ConfigError(_explain_validation(cause, where, body)) from error
-        raise ConfigError(f"{where}: {error}") from error
-
-
-def _explain_validation(error: ValidationError, where: str, body: DictConfig) -> str:
-    target = hydra.utils.get_class(body["_target_"]) if "_target_" in body else None
-    allowed = sorted(f.name for f in dataclasses.fields(target)) if target else []
-    lines = []
-    for problem in error.errors(include_url=False):
-        key = ".".join([where, *(str(part) for part in problem["loc"])])
-        if problem["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-            lines.append(unknown_key(key, allowed))
-        else:
-            lines.append(f"config key {key}: {problem['msg']}, not {problem.get('input')!r}")
-    return "\n".join(lines)
+        raise ConfigError(explain_instantiation(error, where, body)) from error
 
 
 def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[str] = ()) -> None:
@@ -213,7 +194,7 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
     try:
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(readable)()
     except HydraException as error:
-        sys.exit(f"error: {_explain_composition(error)}")
+        sys.exit(f"error: {explain_composition(error)}")
     except OmegaConfBaseException as error:
         sys.exit(f"error: {error}")
     finally:
@@ -224,20 +205,29 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
 
 
 def refuse_credentials(arguments: Sequence[str]) -> None:
-    """Exit status 1 where an address on the command line holds a password, key or signature.
+    """Exit status 1 where a word of the command line is a key, or an address with a password, key or signature.
 
     Hydra writes the overrides of a sweep, and of a run where it is told to, to disk before any of our code sees them.
     """
     for word in arguments:
-        if holds_credentials(word):
-            key = word.partition("://")[0].partition("=")[0].lstrip("+~") if "=" in word else "an argument"
-            sys.exit(_CREDENTIALS.format(key=key))
+        key = word.partition("://")[0].partition("=")[0].lstrip("+~") if "=" in word else "an argument"
+        if said := _secret_in(word):
+            sys.exit(said.format(key=key))
 
 
 _CREDENTIALS = (
     "error: {key}: its address comes with credentials, which would be written down: leave them out and set "
     "them in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY for s3://)"
 )
+_KEY = (
+    "error: {key}: this looks like an API key, which would be written down: put it into an environment variable and "
+    "give the variable's name as key_variable"
+)
+
+
+def _secret_in(text: str) -> str | None:
+    """What to say of a text that nobody may see, {key} standing for where it was found; None: it is no secret."""
+    return _CREDENTIALS if holds_credentials(text) else _KEY if looks_like_a_key(text) else None
 
 
 class RefuseCredentials(Callback):
@@ -249,8 +239,8 @@ class RefuseCredentials(Callback):
 
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         for key, value in _leaves(OmegaConf.to_container(config), ""):
-            if isinstance(value, str) and holds_credentials(value):
-                sys.exit(_CREDENTIALS.format(key=f"config key {key}"))
+            if isinstance(value, str) and (said := _secret_in(value)):
+                sys.exit(said.format(key=f"config key {key}"))
 
     on_multirun_start = on_run_start
 
@@ -274,19 +264,3 @@ def as_lists(arguments: Sequence[str], keys: Sequence[str]) -> list[str]:
     listed = re.compile(rf"({'|'.join(map(re.escape, keys))})=(\w+(?:,\w+)+)") if keys else None
     found = [listed and listed.fullmatch(word) for word in arguments]
     return [f"{m[1]}=[{m[2]}]" if m else word for m, word in zip(found, arguments, strict=True)]
-
-
-def _explain_composition(error: HydraException) -> str:
-    cause = error.__cause__
-    if not isinstance(cause, OmegaConfBaseException) or not isinstance(cause.parent_node, DictConfig):
-        return str(error)
-    kind = OmegaConf.get_type(cause.parent_node)
-    allowed = (
-        [f.name for f in dataclasses.fields(kind)]
-        if dataclasses.is_dataclass(kind)
-        else list(cause.parent_node)
-    )
-    allowed = [str(key) for key in allowed if not str(key).startswith("_")]
-    if cause.key is not None and str(cause.key) not in allowed:
-        return unknown_key(str(cause.full_key), allowed)
-    return f"config key {cause.full_key}: {str(cause.msg).splitlines()[0]}"

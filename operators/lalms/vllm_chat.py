@@ -56,12 +56,12 @@ class VllmChat(Lalm):
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     chat_template: str | None = None
     remote_code: str | None = None
-    context_length: int | None = execution_field(None)
-    tensor_parallel: int | None = execution_field(None)
-    gpu_memory: float = execution_field(0.9)
-    rows_in_flight: int = execution_field(64)
-    restarts: int = execution_field(8)
-    patience_seconds: float = execution_field(1800)
+    context_length: int | None = execution_field(None, ge=1)
+    tensor_parallel: int | None = execution_field(None, ge=1)
+    gpu_memory: float = execution_field(0.9, gt=0, le=1)
+    rows_in_flight: int = execution_field(64, ge=1)
+    restarts: int = execution_field(8, ge=0)
+    patience_seconds: float = execution_field(1800, gt=0)
     engine: dict[str, Any] = Field(default_factory=dict, json_schema_extra={"identity": False})
 
     def __post_init__(self) -> None:

@@ -8,11 +8,12 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.audio import AudioError, Clip, decode_bytes
+from operators.chat_api import KeyVariable
 from operators.fingerprint import execution_field
 from operators.speech.rendering import Line, Render, RenderingError, SpeechError
 
 
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", hide_input_in_errors=True))
 class SpeechEndpoint:
     """The key stays in the environment variable that `key_variable` names.
 
@@ -25,9 +26,9 @@ class SpeechEndpoint:
     instructions: dict[str, str]
     response_format: str = Field("wav", pattern="^(wav|flac|mp3|opus)$")
     base_url: str | None = execution_field(None)
-    key_variable: str = execution_field("OPENAI_API_KEY")
-    timeout_seconds: float = execution_field(120.0)
-    retries: int = execution_field(4)
+    key_variable: KeyVariable = execution_field("OPENAI_API_KEY")
+    timeout_seconds: float = execution_field(120.0, gt=0)
+    retries: int = execution_field(4, ge=0)
 
     @property
     def emotions(self) -> frozenset[str]:

@@ -251,8 +251,12 @@ def test_no_key_and_a_key_in_the_wrong_place_are_told_before_anything_is_sent(mo
     monkeypatch.delenv("TEST_KEY")
     with pytest.raises(ChatUnavailable, match="set the environment variable TEST_KEY to the key for tiny"):
         ChatEndpoint("tiny", key_variable="TEST_KEY").check()
-    with pytest.raises(ChatUnavailable, match="never the key itself") as error:
-        ChatEndpoint("tiny", key_variable=KEY).check()
+    for wrong in (KEY, "AIzaSyA1234567890", "a b", ""):
+        with pytest.raises(ValidationError, match="never the key itself") as error:
+            ChatEndpoint("tiny", key_variable=wrong)
+        assert not wrong or wrong not in str(error.value)
+    with pytest.raises(ValidationError, match="api_key holds a key") as error:
+        ChatEndpoint("tiny", extra={"api_key": KEY})
     assert KEY not in str(error.value)
     ChatEndpoint("tiny", key_variable=None).check()
     with pytest.raises(ValidationError, match="spend_limit needs prices"):

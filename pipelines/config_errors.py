@@ -1,0 +1,126 @@
+"""What is wrong with a configuration, in words: the whole key, what was given, what is allowed there."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import typing
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.errors import HydraException, InstantiationException, MissingConfigException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import ValidationError
+
+from operators.chat_faults import looks_like_a_key
+
+LONGEST = 80  # characters of a wrong value
+
+
+def unknown_key(key: str, allowed: Iterable[str]) -> str:
+    """One sentence: the wrong key, the nearest right one, all that is allowed there."""
+    return f"unknown config key {key!r}{_nearest(key.rsplit('.', 1)[-1], allowed)}"
+
+
+def _nearest(word: str, allowed: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(allowed), n=1)
+    hint = f", did you mean {near[0]!r}?" if near else "."
+    return f"{hint} Allowed here: {', '.join(sorted(allowed))}"
+
+
+def explain_instantiation(error: InstantiationException, where: str, body: Any) -> str:
+    """What Hydra could not build from `body`, which stands at `where`: one line per wrong key.
+
+    The object at fault may lie deep inside: Hydra says where in the last line of its message, and nowhere else.
+    """
+    inner = re.search(r"\nfull_key: (.+)\Z", str(error))
+    path = inner[1] if inner else ""
+    key, cause = ".".join(part for part in (where, path) if part), error.__cause__
+    if isinstance(cause, ValidationError):
+        node = OmegaConf.select(body, path) if path else body
+        return _explain_validation(cause, key, target_of(node))
+    if isinstance(cause, ValueError):
+        return f"config key {key}: {cause}"
+    return f"{key}: {error}"
+
+
+def _explain_validation(error: ValidationError, where: str, target: type | None) -> str:
+    lines = []
+    for problem in error.errors(include_url=False):
+        *above, name = problem["loc"] or ("",)
+        key = ".".join([where, *map(str, above), str(name)]).rstrip(".")
+        if problem["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+            lines.append(unknown_key(key, _fields(_inside(target, above))))
+        else:
+            said = problem["msg"].removeprefix("Value error, ")
+            lines.append(f"config key {key}: {said}{_given(problem, said)}")
+    return "\n".join(lines)
+
+
+def _given(problem: Any, said: str) -> str:
+    """The wrong value, where that is one value (a rule between fields has all of them) and no secret."""
+    given, value = problem["input"], repr(problem["input"])
+    own_rule = (
+        problem["type"] == "value_error"
+    )  # of a field of ours, whose words say what they may of the value
+    if own_rule or not isinstance(given, (str, int, float, bool, type(None))) or looks_like_a_key(value):
+        return ""
+    return f", not {value if len(value) <= LONGEST else value[: LONGEST - 3] + '...'}"
+
+
+def target_of(node: Any) -> type | None:
+    """The class that a node of a config names by `_target_`, or None."""
+    try:
+        return hydra.utils.get_class(node["_target_"]) if "_target_" in node else None
+    except (ImportError, ValueError, TypeError, HydraException):
+        return None
+
+
+def _inside(target: type | None, path: Sequence[str | int]) -> type | None:
+    """The class of the field that `path` leads to from `target`; a field that may be None counts as what else it may be."""
+    for part in path:
+        hint = typing.get_type_hints(target).get(part) if isinstance(target, type) else None
+        target = next(
+            (kind for kind in (hint, *typing.get_args(hint)) if dataclasses.is_dataclass(kind)), None
+        )
+    return target
+
+
+def _fields(kind: Any) -> list[str]:
+    return (
+        [one.name for one in dataclasses.fields(kind) if one.init] if dataclasses.is_dataclass(kind) else []
+    )
+
+
+def explain_composition(error: HydraException) -> str:
+    """What Hydra could not compose from files and command line."""
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
+        return _no_such_option(error)
+    cause = error.__cause__
+    if not isinstance(cause, OmegaConfBaseException) or not isinstance(cause.parent_node, DictConfig):
+        return str(error)
+    node, key, full = cause.parent_node, str(cause.key), str(cause.full_key)
+    fields = _fields(OmegaConf.get_type(node)) or _fields(target_of(node))
+    present = [str(one) for one in node if not str(one).startswith("_")]
+    if cause.key is None or key in present or key in _fields(OmegaConf.get_type(node)):
+        return f"config key {full}: {str(cause.msg).splitlines()[0]}"
+    if key in fields:
+        return f"config key {full}: no file sets it, so it is added: +{full}=..."
+    if not fields:
+        has = f" Set here: {', '.join(sorted(present))}." if present else ""
+        return f"unknown config key {full!r}.{has} A further one is added: +{full}=..."
+    return unknown_key(full, {*fields, *present})
+
+
+def _no_such_option(error: MissingConfigException) -> str:
+    """Hydra lists the options for a choice from a group, but not for a list of choices."""
+    group, _, option = str(error.missing_cfg_file).rpartition("/")
+    folders = [Path(place, group) for place in re.findall(r"path=file://(.+)", str(error))]
+    have = error.options or {file.stem for folder in folders for file in folder.glob("*.yaml")}
+    if not group or not have:
+        return str(error)
+    return f"{group} has no option {option!r}{_nearest(option, have)}"
