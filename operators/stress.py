@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from operators.aggregate import MEASURES
 from operators.analysis.correlations import item_labels
+from operators.analysis.estimates import FEW
 from operators.audio import ProbeAudio
 from operators.cot import SLOTS, Slots
 from operators.frames import with_columns
@@ -40,13 +41,13 @@ ALL = "all"
 
 # One line per manipulation, model ("all" or one) and outcome: the means before and after and their difference, each with
 # its interval. `n`: pairs that have both values, of `n_clusters` items;
-# `n_lost`: pairs that lack one; `n_changed`: rows that the manipulation changed at all.
+# `n_lost`: pairs that lack one; `n_changed`: rows that the manipulation changed at all; `note` says where items are few.
 CHANGES = pa.schema(
     [(name, pa.string()) for name in ("manipulation", "model", "outcome")]
     + [(f"{name}{part}", pa.float64()) for name in ("before", "after") for part in ("", "_low", "_high")]
     + [(name, pa.float64()) for name in ("difference", "low", "high", "p")]
     + [(name, pa.int64()) for name in ("n", "n_clusters", "n_lost", "n_changed")]
-    + [("method", pa.string())]
+    + [("method", pa.string()), ("note", pa.string())]
 )
 _METHOD = "percentile bootstrap of paired differences, items drawn"
 _METHOD_OF_ACCURACY = f"{_METHOD}; before and after: Wilson, items as clusters"
@@ -143,6 +144,12 @@ def sentences(changes: pa.Table) -> Iterator[str]:
             yield f"{name} does not pay: it {told} ARIA changes by {_interval(aria)}.{_of(models)}"
 
 
+def few(rows: Sequence[dict]) -> str:
+    """One sentence where the changes rest on few items at the most; else ""."""
+    items = max((row["n_clusters"] for row in rows), default=0)
+    return f"Only {items} items: the intervals are rough." if items < FEW else ""
+
+
 def rises(row: dict) -> bool:
     """Whether the whole interval of a change lies above zero."""
     return row["low"] is not None and row["low"] > 0
@@ -171,6 +178,10 @@ def _change(before: pa.Table, after: pa.Table, outcome: str, n_resamples: int, s
     }
     if not both.any():
         return line
+    if line["n_clusters"] == 1:
+        line["note"] = "no interval: there is one item"
+    elif line["n_clusters"] < FEW:
+        line["note"] = f"few items ({line['n_clusters']}): the interval is rough"
     old, new = (one[both] for one in values)
     line |= {"before": old.mean(), "after": new.mean(), "difference": (new - old).mean()}
     if line["n_clusters"] > 1:

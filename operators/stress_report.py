@@ -12,10 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from operators.leaderboard import ABSENT, MIN_WIDTH, printable
-from operators.stress import ABOUT, ALL, OUTCOMES, rises, sentences
+from operators.stress import ABOUT, ALL, OUTCOMES, few, rises, sentences
 
 _HEADS = [*(outcome[:2].upper() for outcome in OUTCOMES[:6]), "ARIA", "Acc"]
-_FEW_ITEMS = 20
 _KEY = (
     "Change of the mean over all chains; + and - where its 95% interval (bootstrap over items, below ARIA) lies above or "
     "below zero.\nIntervals are of one comparison each, not widened for their number."
@@ -29,7 +28,7 @@ def show(changes: pa.Table, file: TextIO | None = None) -> None:
         console.width = max(console.width, MIN_WIDTH + 20)
     rows = changes.to_pylist()
     console.print(_by_outcome(rows))
-    console.print(Text(_KEY + _few(rows), style="dim"))
+    console.print(Text("\n".join(filter(None, (_KEY, few(rows)))), style="dim"))
     if len({row["model"] for row in rows}) > 1:
         console.print(_by_model(rows))
     for line in sentences(changes):
@@ -65,11 +64,6 @@ def _cell(row: dict[str, Any], with_interval: bool) -> Text:
     if with_interval and row["low"] is not None:
         text.append(f"\n{row['low']:+.3f} {row['high']:+.3f}", style="dim")
     return text
-
-
-def _few(rows: list[dict[str, Any]]) -> str:
-    items = max((row["n_clusters"] for row in rows), default=0)
-    return f"\nOnly {items} items: the intervals are rough." if items < _FEW_ITEMS else ""
 
 
 def _grouped(rows: Iterable[dict[str, Any]], key: str) -> dict[str, list[dict[str, Any]]]:

@@ -25,7 +25,7 @@ from operators.frames import with_columns
 from operators.leaderboard import markdown_cell
 from operators.schema import CLIPS, ITEM, RESPONSE, result_schema
 from operators.store import Store
-from operators.stress import compare, manipulated, sentences, silent_clip
+from operators.stress import compare, few, manipulated, sentences, silent_clip
 from operators.stress_report import show
 from operators.weights import require
 from pipelines import plan
@@ -99,7 +99,7 @@ def write(folder: Path, scored: pa.Table, changes: pa.Table) -> None:
     schema = pa.schema([*marks, *result_schema()])
     rows = scored.select(schema.names).cast(schema)
     pq.write_table(rows, folder / "stress_rows.parquet", compression="zstd")
-    lines: Sequence[str] = list(sentences(changes))
+    lines: Sequence[str] = [*sentences(changes), *filter(None, [few(changes.to_pylist())])]
     said = "".join(f"- {markdown_cell(line, limit=1000)}\n" for line in lines)
     (folder / "stress_findings.md").write_text(said, encoding="utf-8")
 

@@ -141,6 +141,7 @@ def test_the_change_is_paired_and_items_are_drawn_whole():
     changes = {(r["model"], r["outcome"]): r for r in compare(scored(before, after), 100).to_pylist()}
     overall, one = changes["all", "aria"], changes["A", "aria"]
     assert (overall["n"], overall["n_clusters"], overall["n_changed"], overall["n_lost"]) == (20, 10, 20, 0)
+    assert overall["note"] == "few items (10): the interval is rough"
     # Every item changes by (0.1 + 0.3) / 2: drawing items finds no variance, drawing chains would.
     assert [overall[k] for k in ("difference", "low", "high")] == pytest.approx([0.2, 0.2, 0.2])
     assert (one["n"], one["difference"]) == (10, pytest.approx(0.1))

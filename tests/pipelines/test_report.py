@@ -332,6 +332,18 @@ def test_trials_and_verdicts_are_browsed_beside_responses(tmp_path):
     with opened() as tab:
         ready(tab, (tmp_path / "page.html").as_uri())
         assert count(tab) == "24 of 24 responses."
+        said = {key: tab.inner_text(f"section[id^={key}]") for key in ("categories", "mugen", "audit")}
+        assert (
+            "small print: 95% intervals over items (Wilson's). Few items in some groups (4 at the least)"
+            in said["categories"]
+        )
+        tab.select_option("#category-measure", "aria")
+        assert "intervals over items (Student's). Few items" in tab.inner_text("#categories")
+        assert (
+            "half of Wald's" in said["mugen"] and "Few items in some rows (2 at the least)" in said["mugen"]
+        )
+        assert "Wilson's 95% intervals over 2 items" in said["mugen"]
+        assert "percentile bootstraps over items" in said["audit"] and "(1 at the least)" in said["audit"]
         assert tab.inner_text("#count-1") == "6 of 6 trials."
         tab.select_option(
             "#outcome-1", "right"

@@ -55,6 +55,8 @@ def test_toys_count_words_of_the_reasoning_so_that_only_longer_reasoning_pays(to
         r"- every\_choice PAYS: ARIA +" in findings
         and r"- all\_music does not pay: it raises no metric" in findings
     )
+    assert findings.endswith("- Only 3 items: the intervals are rough.\n")
+    assert {change["note"] for change in changes.values()} == {"few items (3): the interval is rough"}
     said = capsys.readouterr()
     assert "Only 3 items" in said.out and "scored by another" not in said.err
     record = json.loads((toy_run / "stress" / "run.json").read_text())

@@ -44,7 +44,7 @@ function boardTable(caption, columns, entries, first = "Model") {
 function leaderboard(board, labels) {
   const metrics = Object.keys(labels);
   const n = board.models.map((entry) => entry.n_items);
-  const told = `${board.benchmark}: ${Math.min(...n) === Math.max(...n) ? n[0] : `${Math.min(...n)} to ${Math.max(...n)}`} items. ` +
+  const told = `${board.benchmark}: ${span(n)} items. ` +
     `The stronger the colour, the better the rank in the column; small print: 95% intervals over items (Student's; for shares Wilson's).${Math.min(...n) < 20 ? " Few items: the intervals are rough." : ""}`;
   const { charts } = board;
   const lines = charts.correlation_lines;
@@ -71,18 +71,26 @@ function categoryTables(blocks, labels) {
     const column = choice.value;
     place.replaceChildren(...blocks.flatMap((block) => {
       const models = [...new Set(block.groups.flatMap((group) => group.models.map((entry) => entry.model)))];
-      const rows = block.groups.map((group) => node("tr", {}, node("th", { scope: "row" }, group.group, node("small", {}, `n = ${group.models[0].n_items}`)),
+      const least = Math.min(...block.groups.flatMap((group) => group.models.map((entry) => entry.n_items)));
+      const few = least < 20 ? ` Few items in some groups (${least} at the least): their intervals are rough.` : "";
+      const rows = block.groups.map((group) => node("tr", {}, node("th", { scope: "row" }, group.group, node("small", {}, `n = ${span(group.models.map((entry) => entry.n_items))}`)),
         models.map((model) => {
           const entry = group.models.find((one) => one.model === model);
           return entry ? rankCell(column, entry.cells[column]) : node("td", { class: "n" }, "–");
         })));
       const kind = block.kind.replaceAll("_", " ");
       const heads = [node("th", { scope: "col" }, kind), ...models.map((model) => node("th", { scope: "col", class: "n" }, model))];
-      return grid(`${labels[column] ?? "Accuracy %"}, ${block.benchmark} by ${kind}; colours rank the models within a row`, heads, rows, "board");
+      return grid(`${labels[column] ?? "Accuracy %"}, ${block.benchmark} by ${kind}; colours rank the models within a row; small print: 95% intervals over items (${column === "accuracy" ? "Wilson's" : "Student's"}).${few}`, heads, rows, "board");
     }));
   }
   fill();
   return [node("label", {}, "Measure ", choice), place];
+}
+
+/** One number where all are alike, else the least and the most. */
+function span(counts) {
+  const [least, most] = [Math.min(...counts), Math.max(...counts)];
+  return least === most ? String(least) : `${least} to ${most}`;
 }
 
 function between([low, high]) { return low === null ? "–" : `${shown(low)} to ${shown(high)}`; }

@@ -22,7 +22,7 @@ function plainTable(found) {
   const columns = found.columns.map((name, place) => ({ place, title: title(place), number: found.rows.some((row) => typeof row[place] === "number"), of: (row) => plainCell(found, place, row) })).filter(({ place }) => !hidden.has(place));
   const alike = found.constant.map((place) => `${title(place)} ${plainCell(found, place, found.rows[0])}`).join(", ");
   const below = columns.some(({ place }) => found.ends[place]) ? "; 95% intervals below" : "";
-  const made = table(`${found.caption}${below}${alike && `. All rows: ${alike}`}`, columns, found.rows);
+  const made = table(`${found.caption}${below}${found.method && `. ${found.method}`}${alike && `${found.method ? "" : "."} All rows: ${alike}`}`, columns, found.rows);
   return found.rows.length <= ROWS_AT_ONCE ? made : node("details", {}, node("summary", {}, `${found.caption} (${found.rows.length} rows)`), made);
 }
 

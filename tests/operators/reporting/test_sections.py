@@ -59,6 +59,7 @@ def test_a_table_shows_estimates_with_their_ends_and_says_once_what_all_rows_say
         "wilson_low": 0.5,
         "wilson_high": 1.0,
         "p": 0.2,
+        "n_items": 3,
     }
     rows = pa.Table.from_pylist([row, {**row, "position": 1, "n_chosen": 3}], schema=mugen.POSITIONS)
     others = {name: table.empty_table() for name, table in (
@@ -70,9 +71,13 @@ def test_a_table_shows_estimates_with_their_ends_and_says_once_what_all_rows_say
         1,
         2,
     ]  # on the page, counted from one
+    assert (
+        "Wilson's over items" in found["method"]
+        and "Few items in some rows (3 at the least)" in found["method"]
+    )
     ends = {names[place]: [names[end] for end in pair] for place, pair in found["ends"].items()}
     assert ends == {"accuracy": ["wilson_low", "wilson_high"]}
-    assert [names[place] for place in found["constant"]] == ["model", "p"]
+    assert [names[place] for place in found["constant"]] == ["model", "p", "n_items"]
     assert {names[place] for place in found["reals"]} == {"accuracy", "wilson_low", "wilson_high", "p"}
 
 
@@ -95,9 +100,18 @@ def test_an_audit_shows_states_and_gap():
     cell = {"model": "a", "benchmark": "b", "kind": "k", "control": "none", "cue": "none"}
     tables = {
         "accuracy": [{**cell, "probe": "oracle", "accuracy": 0.5}],
-        "states": [{**cell, "state": state, "mass": 0.125} for state in STATE_NAMES],
-        "rates": [{**cell, "protocol_gap": 0.25, "gap_low": 0.0, "gap_high": 0.5}],
+        "states": [{**cell, "state": state, "mass": 0.125, "n_instances": 8} for state in STATE_NAMES],
+        "rates": [{**cell, "protocol_gap": 0.25, "gap_low": 0.0, "gap_high": 0.5, "n_gap_items": 4}],
+        "instances": [{**cell, "item_id": f"i{number // 2}"} for number in range(8)],
     }
     found = audit_sections({name: pa.Table.from_pylist(rows) for name, rows in tables.items()}, {}, "run")
     assert [figure["title"] for figure in found[0]["figures"]] == ["Diagnostic states", "Protocol gap"]
     assert [len(table["rows"]) for table in found[0]["tables"]] == [1, 8, 1]
+    # Eight instances of four items: it is the items that are few.
+    for table in found[0]["tables"]:
+        assert "Wilson's" in table["method"] and "Few items in some rows (4 at the least)" in table["method"]
+    assert "bootstraps over items" in found[0]["tables"][0]["method"]
+    assert [
+        told for told, figure in zip(("8 instances a bar", "over 4 items"), found[0]["figures"], strict=True)
+        if told in figure["caption"]
+    ] == ["8 instances a bar", "over 4 items"]  # fmt: skip
