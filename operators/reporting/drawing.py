@@ -49,7 +49,8 @@ _ATTRIBUTES = frozenset(
 )
 _LONGEST = 120
 PALETTE = tuple(f"var(--c{number})" for number in range(1, 9))
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+# Five, as colours are eight: forty lines before two look alike.
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 _CONFIG = {
     "background": None,

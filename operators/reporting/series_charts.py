@@ -99,24 +99,39 @@ def _cell_axis(labels: Sequence[str]) -> Spec:
             "sort": list(dict.fromkeys(labels))}  # fmt: skip
 
 
+_STATES_WIDTH, _CODE_WIDTH = 240, 24  # pixels: a whole bar; three digits with a little room
+
+
 def state_bars(rows: Rows) -> Spec | None:
-    """Masses of the eight states (counterfactual audits, section 3.3) as one bar per judge, control and cue."""
+    """Masses of the eight states (counterfactual audits, section 3.3) as one bar per judge, control and cue.
+
+    Every segment wide enough carries its state's code, so that it can be read without colours.
+    """
     known = [row for row in rows if row["mass"] is not None]
     if not known:
         return None
     labels, codes = series_names(known, _CELL), list(STATE_NAMES)
     states = [f"{code} {name}" for code, name in STATE_NAMES.items()]
-    values = [{"name": label, "state": states[codes.index(row["state"])], "order": codes.index(row["state"]), "mass": row["mass"]}
+    values = [{"name": label, "state": states[codes.index(row["state"])], "order": codes.index(row["state"]), "mass": row["mass"],
+               "code": row["state"] if row["mass"] * _STATES_WIDTH >= _CODE_WIDTH else ""}
               for label, row in zip(labels, known, strict=True)]  # fmt: skip
+    x = {
+        "field": "mass",
+        "type": "quantitative",
+        "title": "share of items",
+        "stack": "zero",
+        "scale": {"domain": [0, 1]},
+    }
+    order = {"field": "order", "type": "quantitative"}
     return {
-        "data": {"values": values}, "width": 200, "height": {"step": 26}, "config": {"legend": _LEGEND},
-        "mark": {"type": "bar", "stroke": "var(--card)", "strokeWidth": 1},
-        "encoding": {
-            "y": _cell_axis(labels),
-            "x": {"field": "mass", "type": "quantitative", "title": "share of items", "stack": "zero", "scale": {"domain": [0, 1]}},
-            "color": {"field": "state", "type": "nominal", "scale": {"domain": states, "range": list(PALETTE)}},
-            "order": {"field": "order", "type": "quantitative"},
-        },
+        "data": {"values": values}, "width": _STATES_WIDTH, "height": {"step": 26}, "config": {"legend": _LEGEND},
+        "encoding": {"y": _cell_axis(labels), "order": order},
+        "layer": [
+            {"mark": {"type": "bar", "stroke": "var(--card)", "strokeWidth": 1},
+             "encoding": {"x": x, "color": {"field": "state", "type": "nominal", "scale": {"domain": states, "range": list(PALETTE)}}}},
+            {"mark": {"type": "text", "color": "var(--card)", "fontSize": 11},
+             "encoding": {"x": {**x, "bandPosition": 0.5}, "detail": {"field": "state"}, "text": {"field": "code"}}},
+        ],
     }  # fmt: skip
 
 

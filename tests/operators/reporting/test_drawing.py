@@ -34,6 +34,14 @@ def test_colours_are_the_pages_variables_so_that_one_drawing_serves_light_and_da
     assert not any(str(colour).startswith("#0") for colour in strokes)
 
 
+def test_no_two_of_many_models_share_both_colour_and_dash():
+    models = [f"model {n}" for n in range(40)]
+    colours, dashes = (
+        charts.of_models(models, channel)["scale"]["range"] for channel in ("color", "strokeDash")
+    )
+    assert len({(colour, *dash) for colour, dash in zip(colours, dashes, strict=True)}) == 40
+
+
 def test_percentiles_by_hand():
     """Of 0, 1, 2, 3, 4: the quartiles are 1, 2, 3; 5% lies at 0.2, 95% at 3.8."""
     assert charts.five_numbers([4, 0, 2, 1, 3]) == {"p5": 0.2, "p25": 1.0, "p50": 2.0, "p75": 3.0, "p95": 3.8}

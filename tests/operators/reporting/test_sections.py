@@ -4,6 +4,7 @@ import pytest
 from operators.audit import tables as audit
 from operators.audit_states import STATE_NAMES
 from operators.mugen import tables as mugen
+from operators.reporting.drawing import draw
 from operators.reporting.sections import MUGEN_TABLES, _table, audit_sections, mugen_sections
 from operators.reporting.series_charts import accuracy_lines, position_bars, series_names, state_bars
 
@@ -39,6 +40,25 @@ def test_states_are_stacked_in_their_order():
     values = state_bars(rows)["data"]["values"]
     assert [value["order"] for value in values] == list(range(7, -1, -1))
     assert sum(value["mass"] for value in values) == 1.0
+
+
+@pytest.mark.weights
+def test_a_state_is_read_without_colours():
+    """Bars are 240 pixels: a half is named at its middle, 60, a quarter at 150, an eighth at 195; 1/16 is too narrow."""
+    masses = {"000": 0.5, "011": 0.25, "110": 0.125, "111": 0.0625}
+    rows = [{"model": "a", "state": state, "mass": masses.get(state, 0.0)} for state in reversed(STATE_NAMES)]
+    found, titles = {}, []
+    queue = [draw(state_bars(rows))]
+    for tag, attributes, children in queue:
+        queue += [child for child in children if isinstance(child, list)]
+        said = [child for child in children if isinstance(child, str)]
+        if tag == "text" and said and said[0] in STATE_NAMES:
+            found[said[0]] = float(attributes["transform"].removeprefix("translate(").split(",")[0])
+        titles += said if tag == "title" else []
+    assert found == {"000": 60.0, "011": 150.0, "110": 195.0}
+    assert any("0.0625" in title and "111 reliable" in title for title in titles), (
+        "and all of them when pointed at"
+    )
 
 
 def test_empty_tables_still_make_sections():
