@@ -51,6 +51,7 @@ def read_plan(settings: MugenEval) -> MugenPlan:
     sets = sets_of(strategies, settings.n_trials, voting != model)
     counts = candidate_counts(settings.n_candidates)
     items = load_items(benchmark)
+    check_candidates(items, counts)
     check_clips(model, items, counts)
     warn_of_greedy_votes(voting, sets)
     return MugenPlan(items, model, voting, strategies, sets, counts, settings.seed)
@@ -124,6 +125,24 @@ def by_model(planned: MugenPlan) -> Iterable[tuple[str, Any, dict[GenerationSet,
     ):
         if drawn := {one: n for one, n in planned.sets.items() if one.voting == is_voting}:
             yield stage, spec, drawn
+
+
+def check_candidates(items: pa.Table, counts: Sequence[int | None]) -> None:
+    """Refuse a scaling study with no item for any of its numbers of candidates. Raises ConfigError.
+
+    A number that some items could never have is said where others can be asked.
+    """
+    kept = usable(items)
+    idle = [n for n in counts if n is not None and not any(scalable(item, n) for item in kept)]
+    if not kept or not idle:
+        return
+    most = max((len(i["audio_uris"]) - i["n_reference"] for i in kept if not i["ranking"]), default=0)
+    told = (
+        f"no item has {' or '.join(map(str, idle))} candidates (ranking tasks left out, the most is {most})"
+    )
+    if len(idle) == len(counts):
+        raise ConfigError(f"config key n_candidates: {told}")
+    print(f"note: n_candidates: {told}; nothing is asked there", file=sys.stderr)
 
 
 def check_clips(model: Any, items: pa.Table, counts: Sequence[int | None]) -> None:

@@ -26,7 +26,14 @@ from operators.weights import Weights
 from pipelines import mugen_calibrate
 from pipelines.config import CONF, ConfigError, build, plain
 from pipelines.mugen_phases import fan_out, read_options
-from pipelines.mugen_plan import check_clips, load_items, read_strategies, sets_of, voting_model
+from pipelines.mugen_plan import (
+    check_candidates,
+    check_clips,
+    load_items,
+    read_strategies,
+    sets_of,
+    voting_model,
+)
 from pipelines.preflight import check_counts
 from tests.mugen_toys import Loudest
 
@@ -85,6 +92,16 @@ def test_clips_are_counted_against_what_a_model_takes():
     check_clips(Loudest(max_clips=3), items(), [2])
     with pytest.raises(ConfigError, match="at most 5 clips, and 3 items need more"):
         check_clips(Loudest(max_clips=5), items(), [None])
+
+
+def test_numbers_of_candidates_that_no_item_has_are_said_before_anything_starts(capsys):
+    check_candidates(items(), [None])
+    check_candidates(items(), [2, 5])
+    assert not capsys.readouterr().err
+    check_candidates(items(), [2, 6, 9])
+    assert "no item has 6 or 9 candidates (ranking tasks left out, the most is 5)" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="n_candidates: no item has 9 candidates"):
+        check_candidates(items(), [9])
 
 
 def chat(kind, **limits):
