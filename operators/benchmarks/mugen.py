@@ -141,9 +141,8 @@ class Mugen:
         references = [
             locate(path, root, self.allow_outside) for path in _paths(cells.get("reference"), "reference")
         ]
-        candidates = [
-            locate(path, root, self.allow_outside) for path in _paths(cells["candidates"], "candidates")
-        ]
+        given = _paths(cells["candidates"], "candidates")
+        candidates = [locate(path, root, self.allow_outside) for path in given]
         item["audio_uris"], item["n_reference"] = [*references, *candidates], len(references)
         item["choices"] = labels(len(candidates))
         if len(candidates) < 2:
@@ -151,7 +150,7 @@ class Mugen:
         gold = number_of(cells["answer_index"], "answer_index")
         if gold >= len(candidates):
             raise RowError(f"gold_out_of_range: answer_index {gold} (from 0) of {len(candidates)} candidates")
-        if problem := same_clip_twice(item):
+        if problem := same_clip_twice(item, given):
             raise RowError(problem)
         item["gold_index"] = gold
 

@@ -136,7 +136,7 @@ def _fill(item: dict[str, Any], row: Mapping[str, Any], clips: Path) -> None:
     if len(given) < 2:
         raise RowError(f"too_few_candidates: {len(given)}, at least 2 are needed")
     gold = _gold(row["answer"], given)
-    if problem := same_clip_twice(item):
+    if problem := same_clip_twice(item, [f"{name}: {row[name].get('path') or 'no path'}" for name in given]):
         raise RowError(problem)
     item["gold_index"] = gold
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pydantic import ConfigDict, ValidationError, field_validator
 from pydantic.dataclasses import dataclass
 
+from operators.locators import shown
 from operators.mugen.options import labels
 from operators.permutation import audio_order, fan_out, in_order, to_original_index
 from operators.prompts import Prompt
@@ -135,8 +136,8 @@ def present(
     kept = sorted(order)
     for column in ("audio_uris", "audio_hashes", "audio_seconds"):
         if clips := item.get(column):
-            shown = [*clips[:fixed], *(clips[fixed + index] for index in kept)]
-            row[column] = in_order(shown, [kept.index(index) for index in order], fixed)
+            presented = [*clips[:fixed], *(clips[fixed + index] for index in kept)]
+            row[column] = in_order(presented, [kept.index(index) for index in order], fixed)
     given = {"trial": trial, "audio_order": list(order), "n_candidates": n_candidates}
     return {**row, **given, "choices": labels(len(order))}
 
@@ -186,17 +187,19 @@ def scalable(item: Mapping[str, Any], n: int) -> bool:
     return not item["ranking"] and len(item["audio_uris"]) - item["n_reference"] >= n
 
 
-def same_clip_twice(item: Mapping[str, Any]) -> str | None:
+def same_clip_twice(item: Mapping[str, Any], given: Sequence[str] | None = None) -> str | None:
     """The reason to refuse an item two of whose candidates are one clip, by locator or by decoded sound, else None.
 
-    Two equal candidates are two right answers, or two indistinguishable wrong ones. A reference may be a candidate.
+    Two equal candidates are two right answers, or two indistinguishable wrong ones. A reference may be a candidate. The
+    reason names both by number and as the benchmark calls them (`given`, per candidate; else by their locators).
     """
     fixed = item["n_reference"]
-    uris = item["audio_uris"][fixed:]
+    names = item["audio_uris"][fixed:] if given is None else given
     for column, what in (("audio_uris", "the same file"), ("audio_hashes", "the same sound")):
         seen: dict[str, int] = {}
         for index, key in enumerate((item.get(column) or [])[fixed:]):
             first = seen.setdefault(key, index) if key is not None else index
             if first != index:
-                return f"same_clip_twice: candidates {uris[first]} and {uris[index]} are {what}"
+                both = " and ".join(f"{place + 1} ({shown(names[place])})" for place in (first, index))
+                return f"same_clip_twice: candidates {both} are {what}"
     return None

@@ -34,7 +34,7 @@ def test_missing_and_equal_clips_are_refused_by_name(tmp_path):
     heard = probe_at_hand(items(good=[a, b, c], twice=[a, b, twin], missing=[lost, b]), journal)
     found = errors(refuse_unheard(heard.items))
     assert found["good"] is None and not heard.notes
-    assert found["twice"] == f"same_clip_twice: candidates {a} and {twin} are the same sound"
+    assert found["twice"] == f"same_clip_twice: candidates 1 ({a}) and 3 ({twin}) are the same sound"
     assert found["missing"] == f"missing_file: {lost} does not exist"
     assert journal.stages["audio"].encoded == {"clips": 5} and journal.stages["audio"].failed == 1
 

@@ -55,8 +55,14 @@ def test_six_clips_and_columns_of_another_name(tmp_path):
         ({"answer_index": "first"}, "bad_answer_index"),
         ({"candidates": ["a.wav"], "answer_index": 0}, "too_few_candidates: 1"),
         ({"candidates": []}, "too_few_candidates: 0"),
-        ({"candidates": ["a.wav", "b.wav", "a.wav"]}, "same_clip_twice"),
-        ({"candidates": ["a.wav", "x/../a.wav"], "answer_index": 0}, "same_clip_twice"),
+        (
+            {"candidates": ["a.wav", "b.wav", "a.wav"]},
+            "same_clip_twice: candidates 1 (a.wav) and 3 (a.wav) are",
+        ),
+        (
+            {"candidates": ["a.wav", "x/../a.wav"], "answer_index": 0},
+            "same_clip_twice: candidates 1 (a.wav) and 2 (x/../a.wav) are the same file",
+        ),
         ({"candidates": ["a.wav", 7]}, "bad_candidates"),
         ({"candidates": ["a.wav", "../../etc/passwd"], "answer_index": 0}, "audio_outside_folder"),
         ({"question": " "}, "empty_question"),

@@ -100,7 +100,10 @@ def test_ranking_tasks_take_no_part_in_the_scaling_study(tmp_path):
         ({"answer": None}, "bad_answer"),
         ({"instruction": " "}, "empty_question"),
         ({f"audio{place}": None for place in (2, 3, 4, 5)}, "too_few_candidates: 1"),
-        ({"audio2": clip(0.5)}, "same_clip_twice"),
+        (
+            {"audio2": clip(0.5) | {"path": "x.wav"}},
+            "same_clip_twice: candidates 2 (audio2: x.wav) and 5 (audio5: 0.5.wav) are the same file",
+        ),
         ({"audio2": {"bytes": None, "path": "lost.wav"}}, "missing_file: the row names 'lost.wav'"),
     ],
 )

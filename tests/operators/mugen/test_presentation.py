@@ -93,9 +93,12 @@ def test_the_same_clip_twice_is_named_with_both_names():
     asked = item()
     assert same_clip_twice(asked) is None
     same_sound = {**asked, "audio_hashes": ["a", "b", "c", "b", "d"]}
-    assert same_clip_twice(same_sound) == "same_clip_twice: candidates c1.wav and c3.wav are the same sound"
+    assert (
+        same_clip_twice(same_sound)
+        == "same_clip_twice: candidates 2 (c1.wav) and 4 (c3.wav) are the same sound"
+    )
     same_file = {**asked, "audio_uris": ["a", "b", "a", "c", "d"]}
-    assert same_clip_twice(same_file) == "same_clip_twice: candidates a and a are the same file"
+    assert same_clip_twice(same_file) == "same_clip_twice: candidates 1 (a) and 3 (a) are the same file"
     reference = item(2, 0, 1) | {"audio_hashes": ["a", "a", "b"]}
     assert same_clip_twice(reference) is None, "a reference may be one of the candidates"
     assert same_clip_twice({**asked, "audio_hashes": [None] * 5}) is None
