@@ -49,8 +49,18 @@ def draw_all(
         if not draws[name]:
             short[name] = task.shortage(clips, n)
         elif len(draws[name]) < count:
-            short[name] = f"no_more_items: the clips give {len(draws[name])} of {count} different ones"
+            short[name] = no_more(plan, len(draws[name]), len(task.starts(clips, n)))
     return draws, short
+
+
+def no_more(plan: Plan, built: int, n_starts: int) -> str:
+    """Why a task has only `built` items: the right options that there are (`n_starts`), or the clips beside them."""
+    asked, uses = plan.items_per_task, plan.gold_uses
+    needed = -(-asked // uses)
+    text = f"no_more_items: the clips give {built} of {asked} different ones"
+    if n_starts < needed:
+        return f"{text}; they need at least {needed} clips that can be right (gold_uses={uses}), there are {n_starts}"
+    return f"{text}; {n_starts} clips can be right, but there are too few distractors for further sets of {plan.n_candidates}"
 
 
 def lacking(task: AnyTask, clips: Sequence[Clip]) -> str | None:

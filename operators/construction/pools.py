@@ -125,6 +125,13 @@ def one_class(scope: Sequence[Clip], labels: Sequence[str]) -> str | None:
     return None
 
 
+def apart(task: Task, n_candidates: int) -> str:
+    """What else the candidates of an item need."""
+    if not task.differ:
+        return ""
+    return f"; candidates must differ in {' and '.join(task.differ)}: an item needs {n_candidates} values of each"
+
+
 def too_few(
     task: Task,
     labels: Sequence[str],
@@ -135,6 +142,11 @@ def too_few(
     n_clips: int,
 ) -> str:
     """What an item needs and what the best of the `found` pools has."""
+    if len(labels) > n_candidates - 1:
+        return (
+            f"too_few_candidates: one distractor must be wrong in each of {' and '.join(labels)} alone, so an item needs at "
+            f"least {len(labels) + 1} candidates; n_candidates is {n_candidates}"
+        )
 
     def reached(pools: Pools) -> tuple[int, int]:
         there = min(len(pools.right), n_right) + min(len(pools.wrong), n_candidates - 1)
@@ -147,4 +159,4 @@ def too_few(
     if len(labels) > 1:
         near = ", ".join(f"{label}: {len(pool)}" for label, pool in zip(labels, best.near, strict=True))
         text += f"; one clip must be wrong in each label alone, there are {near}"
-    return text + (f"; candidates must differ in {' and '.join(task.differ)}" if task.differ else "")
+    return text + apart(task, n_candidates)

@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from operators.construction.clips import Clip
 from operators.construction.measurements import SCALES, Property, clearly_above
+from operators.construction.pools import apart
 from operators.construction.tasks import Draw, Start, Task, TaskError, count_of, pick, shown_values
 
 
@@ -94,10 +95,11 @@ class Rank(Task):
                     reached = sum(min(f, w) for f, w in zip(found, wanted, strict=True))
                     best, score = (found, reached) if reached > score else (best, score)
         kinds = ("of other kinds ", "of its kind ") if self.among else ("", "")
+        shared = f", all of one {' and one '.join(self.same)}," if self.same else ""
         return (
             f"too_few_clips: needs a clip with {wanted[0]} {kinds[0]}clearly ahead and {wanted[1]} {kinds[1]}"
-            f"clearly behind in {self.property} ({self.order} first, margin {self.clear:g}); the best of "
-            f"{count_of(len(measured), 'measured clip')} has {best[0]} and {best[1]}"
+            f"clearly behind{shared} in {self.property} ({self.order} first, margin {self.clear:g}); the best of "
+            f"{count_of(len(measured), 'measured clip')} has {best[0]} and {best[1]}{apart(self, n_candidates)}"
         )
 
     def _measured(self, clips: Iterable[Clip]) -> list[Clip]:

@@ -187,6 +187,16 @@ def test_the_longest_dog_bark_has_shorter_barks_and_longer_other_sounds():
             "needs a clip with 0 clearly ahead and 4 clearly behind in duration (highest first, margin 1.25); "
             "the best of 4 measured clips has 0 and 1",
         ),
+        (
+            Match(labels=("event", "a", "b", "c", "d"), **SOUNDS),
+            [clip(f"{i}", event="xy"[i % 2], **dict.fromkeys("abcd", "xy"[i // 2 % 2])) for i in range(9)],
+            "wrong in each of event and a and b and c and d alone, so an item needs at least 6 candidates; n_candidates is 5",
+        ),
+        (
+            Rank(property="duration", differ=("event",), **TIME),
+            timed([1, 2, 4, 8, 16, 32], event="dog"),
+            "has 1 and 4; candidates must differ in event: an item needs 5 values of each",
+        ),
     ],
 )
 def test_a_task_that_cannot_be_built_says_what_it_needs_and_what_there_is(task, clips, said):
@@ -214,7 +224,16 @@ def test_fewer_items_than_asked_for_is_said():
         Plan(0, 5, 10, 3, "copy"), {"t": Rank(property="duration", **TIME)}, timed([1, 1, 1, 1, 2])
     )
     assert len(draws["t"]) == 1
-    assert short["t"] == "no_more_items: the clips give 1 of 10 different ones"
+    assert short["t"] == (
+        "no_more_items: the clips give 1 of 10 different ones; they need at least 4 clips that can be right (gold_uses=3), "
+        "there are 1"
+    )
+    many = [clip(str(i), event=str(i)) for i in range(5)]
+    draws, short = draw_all(Plan(0, 5, 12, 3, "copy"), {"t": Match(labels=("event",), **SOUNDS)}, many)
+    assert len(draws["t"]) == 5, "one per clip asked for: every set is all five clips"
+    assert short["t"].endswith(
+        "5 clips can be right, but there are too few distractors for further sets of 5"
+    )
 
 
 def test_wrong_tasks_are_refused_with_the_field():
