@@ -45,7 +45,8 @@ def explain_instantiation(error: InstantiationException, where: str, body: Any) 
         return _explain_validation(cause, key, target_of(node))
     if isinstance(cause, ValueError):
         return f"config key {key}: {cause}"
-    return f"{key}: {error}"
+    said = str(error).removesuffix(inner[0] if inner else "").partition(", set env var HYDRA_FULL_ERROR")[0]
+    return f"{key}: {said}"
 
 
 def _explain_validation(error: ValidationError, where: str, target: type | None) -> str:

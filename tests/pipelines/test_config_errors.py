@@ -58,6 +58,11 @@ def test_a_rule_between_fields_is_said_without_all_of_their_values():
     )
 
 
+def test_a_class_that_is_not_there_is_named_with_its_key():
+    words = said(CHAT, "limits._target_", "operators.nothing.Here")
+    assert words == "model.limits: Error locating target 'operators.nothing.Here'"
+
+
 def test_a_long_wrong_value_is_cut():
     words = said(CHAT, "endpoint.max_tokens", "x" * 500)
     assert words.endswith(f", not '{'x' * 76}...")  # 80 characters, the first quote among them
