@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from operators.statistics import eta_squared, kendalls_w
+from operators.statistics import eta_squared, kendalls_w, t_interval
 
 
 class Agreement(NamedTuple):
@@ -38,8 +38,9 @@ MEANS = pa.schema(
         ("model", pa.string()),
         ("benchmark", pa.string()),
         ("backbone", pa.string()),
-        ("mean", pa.float64()),
-        ("n_common", pa.int64()),
+        # `mean_low`, `mean_high`: Student's 95% interval over `n_items`; null for one item. `n_common` counts rows.
+        *((name, pa.float64()) for name in ("mean", "mean_low", "mean_high")),
+        *((name, pa.int64()) for name in ("n_items", "n_common")),
         ("n_scored", pa.int64()),
         ("n_failed", pa.int64()),
     ]
@@ -63,7 +64,8 @@ def means(rows: pa.Table, scores: Mapping[str, np.ndarray]) -> pa.Table:
             by_item = [values[kept[items == item]].mean() for item in dict.fromkeys(items)]
             mean = float(np.mean(by_item)) if by_item else None
             n = int((~np.isnan(mine)).sum())
-            found.append((model, benchmark, backbone, mean, len(kept), n, len(mine) - n))
+            ends = [_or_none(end) for end in t_interval(by_item)]
+            found.append((model, benchmark, backbone, mean, *ends, len(by_item), len(kept), n, len(mine) - n))
     return pa.Table.from_pylist([dict(zip(MEANS.names, row, strict=True)) for row in found], schema=MEANS)
 
 

@@ -20,7 +20,8 @@ EFFECTS = pa.schema(
         ("condition", pa.string()),
         ("title", pa.string()),
         *((name, pa.int64()) for name in ("n_items", "n_failed", "n_answered", "n_no_answer", "n_correct")),
-        *((name, pa.float64()) for name in ("accuracy", "accuracy_low", "accuracy_high", "no_answer_rate")),
+        *((name, pa.float64()) for name in ("accuracy", "accuracy_low", "accuracy_high")),
+        *((name, pa.float64()) for name in ("no_answer_rate", "no_answer_low", "no_answer_high")),
         *((name, pa.float64()) for name in ("difference", "difference_low", "difference_high")),
         ("n_compared", pa.int64()),
         ("n_changed", pa.int64()),
@@ -116,16 +117,20 @@ def _effect(
     correct = sum(_right(row) for row in judged)
     about = {name: rows[0][name] for name in ("model", "benchmark")} if rows else {}
     low, high = wilson_interval(correct, len(judged)) if judged else (None, None)
+    silent = len(responded) - len(answered)
+    ends = wilson_interval(silent, len(responded)) if responded else (None, None)
     counts = {
         "n_items": len(judged),
         "n_failed": len(judged) - len(responded),
         "n_answered": len(answered),
-        "n_no_answer": len(responded) - len(answered),
+        "n_no_answer": silent,
         "n_correct": correct,
         "accuracy": correct / len(judged) if judged else None,
         "accuracy_low": low,
         "accuracy_high": high,
         "no_answer_rate": 1 - len(answered) / len(responded) if responded else None,
+        "no_answer_low": ends[0],
+        "no_answer_high": ends[1],
     }
     return about | counts | ({} if same else _difference(rows, first) | _changes(rows, first))
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from operators.leaderboard import ABSENT, MIN_WIDTH, markdown_cell, printable
+from operators.statistics import t_interval
 
 # One rating of one response.
 RATINGS = pa.schema(
@@ -26,14 +27,16 @@ RATINGS = pa.schema(
     ]
 )
 # What a judge makes of a model. `score_if_failed_0` counts the ratings that failed as 0: the worst that they could be.
+# `score_low`, `score_high`: Student's 95% interval over `n_items`, the trials of an item being averaged first (as the means
+# of the leaderboard); the score itself is the mean over rows. Null for one item.
 JUDGED = pa.schema(
     [
         *((name, pa.string()) for name in ("model", "benchmark", "judge")),
         *((name, pa.float64()) for name in ("accuracy", "aria")),
         ("aria_rank", pa.int64()),
-        ("score", pa.float64()),
-        ("score_if_failed_0", pa.float64()),
+        *((name, pa.float64()) for name in ("score", "score_low", "score_high", "score_if_failed_0")),
         ("n_scored", pa.int64()),
+        ("n_items", pa.int64()),
         ("n_failed", pa.int64()),
     ]
 )
@@ -48,26 +51,36 @@ def judged(ratings: pa.Table, summary: pa.Table) -> pa.Table:
         (row["model"], row["benchmark"]): row for row in summary.to_pylist() if row["group_kind"] == "overall"
     }
     ranks = _ranks(overall)
-    scores: dict[tuple, list[float | None]] = {}
+    scores: dict[tuple, list[tuple[str, float | None]]] = {}
     for row in ratings.to_pylist():
-        scores.setdefault((row["model"], row["benchmark"], row["judge"]), []).append(row["score"])
+        scores.setdefault((row["model"], row["benchmark"], row["judge"]), []).append(
+            (row["item_id"], row["score"])
+        )
     rows = [_row(key, values, overall[key[:2]], ranks.get(key[:2])) for key, values in scores.items()]
     rows.sort(key=lambda row: (row["benchmark"], row["aria_rank"] or math.inf, row["model"], row["judge"]))
     return pa.Table.from_pylist(rows, schema=JUDGED)
 
 
 def _row(
-    key: tuple, values: Sequence[float | None], told: Mapping[str, Any], rank: int | None
+    key: tuple, values: Sequence[tuple[str, float | None]], told: Mapping[str, Any], rank: int | None
 ) -> dict[str, Any]:
-    scored = [value for value in values if value is not None]
+    by_item: dict[str, list[float]] = {}
+    for item, value in values:
+        if value is not None:
+            by_item.setdefault(item, []).append(value)
+    scored = [value for found in by_item.values() for value in found]
+    low, high = t_interval([sum(found) / len(found) for found in by_item.values()])
     return {
         **dict(zip(("model", "benchmark", "judge"), key, strict=True)),
         "accuracy": told["accuracy"],
         "aria": told["aria_mean"],
         "aria_rank": rank,
         "score": sum(scored) / len(scored) if scored else None,
+        "score_low": None if math.isnan(low) else low,
+        "score_high": None if math.isnan(high) else high,
         "score_if_failed_0": sum(scored) / len(values),
         "n_scored": len(scored),
+        "n_items": len(by_item),
         "n_failed": len(values) - len(scored),
     }
 

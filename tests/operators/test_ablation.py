@@ -69,6 +69,11 @@ def test_means_are_over_the_rows_that_every_backbone_scored_and_over_items_first
         ("y", "one", None, 0, 1),
         ("y", "two", None, 0, 0),
     ]
+    # Of "one" two items, 0.3 and 0.9: t of one degree of freedom 12.7062, standard error 0.4243 / sqrt(2) = 0.3.
+    assert (table[0]["mean_low"], table[0]["mean_high"]) == pytest.approx(
+        (0.6 - 3.81186, 0.6 + 3.81186), abs=1e-4
+    )
+    assert [e["n_items"] for e in table] == [2, 2, 0, 0] and table[2]["mean_low"] is None
     (found,) = agreement(rows, scores, means(rows, scores))
     assert found.n_models == 1, "a model without a common row takes no part"
 

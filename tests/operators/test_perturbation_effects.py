@@ -31,6 +31,7 @@ def test_effects_by_hand():
     ).to_pylist()
     cot, swap = table
     assert cot["accuracy"] == 3 / 5 and cot["no_answer_rate"] == pytest.approx(1 / 5)
+    assert (cot["no_answer_low"], cot["no_answer_high"]) == wilson_interval(1, 5)
     assert (cot["accuracy_low"], cot["accuracy_high"]) == wilson_interval(3, 5)
     assert cot["difference"] is None and cot["change_rate"] is None
     # Right: items 1 and 3 of 5; item 4 has no response: it is not right, and not a response without an answer.

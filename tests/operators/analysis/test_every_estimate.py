@@ -3,11 +3,12 @@
 import pyarrow as pa
 import pytest
 
-from operators import aggregate, schema, stress
+from operators import ablation, aggregate, mode_table, perturbation_effects, schema, stress
 from operators.analysis import estimates, judges
 from operators.analysis.generic_words import manipulation_test
-from operators.audit import listening
+from operators.audit import balance, listening, validity
 from operators.audit import tables as audit
+from operators.judges import judge_table
 from operators.mugen import tables as mugen
 from operators.reporting import overview
 from operators.reporting.overview import correlation_lines, variance
@@ -58,6 +59,23 @@ ESTIMATES = {
         {"accuracy": ("wilson_low", "wilson_high", "n_rated"), "chose_first": ("first_low", "first_high", "n_rated")},
     ),
     "ranks": (judges.RANKS, {}),
+    "judges": (judge_table.JUDGED, {"score": ("score_low", "score_high", "n_items")}),
+    "ablation": (ablation.MEANS, {"mean": ("mean_low", "mean_high", "n_items")}),
+    "perturbation": (
+        perturbation_effects.EFFECTS,
+        {"accuracy": ("accuracy_low", "accuracy_high", "n_items"),
+         "no_answer_rate": ("no_answer_low", "no_answer_high", "n_answered"),
+         "difference": ("difference_low", "difference_high", "n_items"),
+         "change_rate": ("change_low", "change_high", "n_compared")},
+    ),
+    "modes": (mode_table.MODES_TABLE, {}),
+    "profiles": (validity.PROFILES, {}),
+    "swaps": (
+        validity.SWAPS,
+        {f"accuracy_{end}": (f"wilson_low_{end}", f"wilson_high_{end}", f"n_{end}") for end in ("first", "second")},
+    ),
+    "rankings": (validity.RANKINGS, {}),
+    "balance": (balance.BALANCE, {}),
 }  # fmt: skip
 # Numbers that are no estimates: p values and widths of what stands beside them, bounds by arithmetic, values that were
 # given, and descriptions of the very rows at hand, which are said of no others.
@@ -77,6 +95,26 @@ PLAIN = {
     "rates": {"reliable_mass", "potemkin_mass", "shortcut_mass", "gap_p", "cue_p", "cue_pairwise_p"},
     "listeners": {"plays_mean"},
     "ranks": {"aria", "score", "aria_rank", "judge_rank"},
+    # Of summary.parquet, which has their intervals and n; a bound by arithmetic.
+    "judges": {"accuracy", "aria", "score_if_failed_0"},
+    "ablation": set(),
+    "perturbation": set(),
+    # Means over benchmarks of what summary.parquet has.
+    "modes": {"aria", "profile_accuracy"},
+    # Two profiles of the same eight masses, which add up to 1: a description of these two runs, and no sample.
+    "profiles": {"pearson", "spearman", "slope", "largest_difference"},
+    # Unpaired: the intervals of both sides stand beside it, its own does not.
+    "swaps": {"difference"},
+    # Ranks of the judges at hand, which were chosen; n_judges stands beside.
+    "rankings": {"spearman", "kendall"},
+    # The clips themselves, all of them.
+    "balance": {"mean", "mean_absolute_difference", "sd", "largest"},
+}
+# Estimates without an interval, and why: nothing here may be read as more than a description.
+WITHOUT = {
+    # W, rho and shares of variance over the two or three backbones of an ablation: these were chosen, not drawn, and so few
+    # cannot be drawn anew. `pipelines.analyse ablation=FOLDER` gives rho with its interval over models.
+    ablation.Agreement: {"kendalls_w", "spearman", "rho_rows", "from_model", "from_backbone", "interaction"},
 }  # fmt: skip
 
 
@@ -89,6 +127,11 @@ def test_a_number_is_an_estimate_with_its_interval_and_n_or_is_named_as_plain(ta
     assert numbers == set(found) | (beside & numbers) | PLAIN[table]
     if "low" in columns.names:
         assert "method" in columns.names
+
+
+def test_what_has_no_interval_is_named_with_its_n():
+    for made, named in WITHOUT.items():
+        assert named == set(made._fields) - {"benchmark", "n_models"}
 
 
 def test_the_page_shows_every_mean_share_correlation_and_variance_with_interval_and_n(monkeypatch):
