@@ -7,7 +7,7 @@ result. `build()` loads weights and returns the function that does the work. A *
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -52,11 +52,20 @@ class Resources:
 
 @dataclass(frozen=True)
 class Stage:
-    """A named Spec and its resources."""
+    """A named Spec and its resources, of which a Spec takes no more than its `takes_at_most` says, where it has one.
+
+    That is for what a cluster config cannot know: who asks a server over the network gains nothing from a GPU, and has
+    his pace and his money in one place only as one worker.
+    """
 
     name: str
     spec: Spec
     resources: Resources = Resources()
+
+    def __post_init__(self) -> None:
+        most = getattr(self.spec, "takes_at_most", {})
+        fewer = {name: min(most[name], getattr(self.resources, name)) for name in most}
+        object.__setattr__(self, "resources", replace(self.resources, **fewer))
 
 
 def apply(spec: Spec, op: Op, batch: Batch) -> Batch:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass as plain_dataclass
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator
@@ -30,6 +30,7 @@ from operators.locators import shown
 from operators.text import without_control_tokens
 
 UNAVAILABLE = "model_unavailable"
+SPENT = "spend_limit"  # how the reason of a request begins that was not sent for want of money
 
 
 class ChatUnavailable(RuntimeError):
@@ -91,8 +92,10 @@ class ChatEndpoint:
 
     Money: `prices` in whatever currency, `spend_limit` in the same. No request is sent that would pass the limit if it used
     all its `max_tokens` and read as much as the dearest prompt so far; the rows not asked get the reason `spend_limit`. What
-    a prompt costs shows first in a reply: requests in flight until then may pass the limit by their prompts. The limit holds
-    for one process.
+    a prompt costs shows first in a reply: requests in flight until then may pass the limit by their prompts. An attempt that
+    ends without a usage though the server may have worked (no answer in time, a cut connection, an answer that cannot be
+    read) counts as its worst case. The limit holds for one client: a stage of a run has one (`Stage`), and so several
+    stages that ask the same endpoint (the strategies of a MUGEN run, the chains of a perturbed one) have one limit each.
     """
 
     model: str
@@ -166,6 +169,13 @@ def harmless(message: Mapping[str, Any], control_tokens: Sequence[str]) -> dict[
     return {**message, "content": parts}
 
 
+def _with_cost(reply: Reply, lost: float) -> Reply:
+    """`reply` with what its failed attempts may have cost added to its cost."""
+    if not lost:
+        return reply
+    return replace(reply, usage={**reply.usage, "cost": reply.usage.get("cost", 0.0) + lost})
+
+
 class ChatClient:
     """Asks one endpoint; remembers between calls how fast it may ask, what it has spent, and whether the server is gone."""
 
@@ -203,14 +213,15 @@ class ChatClient:
 
     async def _ask(self, client: Any, body: Mapping[str, Any]) -> Reply:
         """One request, tried until it has an answer or a reason."""
-        tries, waits, waited = 0, 0, 0.0
+        tries, waits, waited, lost = 0, 0, 0.0, 0.0
         while True:
             async with self._pace.slot() as sent:
                 if refused := self._refused():
-                    return Reply(reason=refused)
-                reply, fault = await self._attempt(client, body)
+                    return _with_cost(Reply(reason=refused), lost)
+                reply, fault, lost_now = await self._attempt(client, body)
+                lost += lost_now
                 if reply is not None:
-                    return self._settled(reply)
+                    return _with_cost(self._settled(reply), lost)
                 if fault.kind == "wait":
                     waits += 1
                     waited += (pause := self._backoff(waits, fault))
@@ -224,9 +235,12 @@ class ChatClient:
             if fault.kind == "retry" and tries <= self._spec.retries and pause <= self._spec.patience_seconds:
                 await asyncio.sleep(pause)
                 continue
-            return self._failed(fault, tries)
+            return _with_cost(self._failed(fault, tries), lost)
 
-    async def _attempt(self, client: Any, body: Mapping[str, Any]) -> tuple[Reply | None, Fault | None]:
+    async def _attempt(
+        self, client: Any, body: Mapping[str, Any]
+    ) -> tuple[Reply | None, Fault | None, float]:
+        """A reply or a fault, and what the attempt counts as lost where no usage says what it cost."""
         import openai
 
         spec = self._spec
@@ -241,18 +255,24 @@ class ChatClient:
         try:
             # The client's own timeout starts anew with every byte; this one does not.
             async with asyncio.timeout(spec.timeout_seconds):
-                return self._read(await client.chat.completions.create(**sent, extra_body=rest or None))
+                reply, fault = self._read(
+                    await client.chat.completions.create(**sent, extra_body=rest or None)
+                )
         except (openai.OpenAIError, TimeoutError, ValueError) as error:
-            return None, what_happened(error, spec.timeout_seconds, self._key)
+            reply, fault = None, what_happened(error, spec.timeout_seconds, self._key)
         finally:
             self._reserved -= reserve
+        lost = reserve if fault is not None and fault.perhaps_charged else 0.0
+        self.spent += lost
+        return reply, fault, lost
 
     def _read(self, raw: Any) -> tuple[Reply | None, Fault | None]:
         """A chat completion as a reply, with a reason where it holds no text of the model's."""
         choices = getattr(raw, "choices", None)
         message = getattr(choices[0], "message", None) if choices else None
         if message is None:
-            return None, Fault("retry", "bad_reply: the server's answer is no chat completion")
+            unread = "bad_reply: the server's answer is no chat completion"
+            return None, Fault("retry", unread, perhaps_charged=True)
         usage = self._count(getattr(raw, "usage", None))
         finish, text = choices[0].finish_reason, message.content
         reason = None
@@ -294,7 +314,9 @@ class ChatClient:
         if self._stopped is None and limit is not None:
             most = self.spent + self._reserved + self._worst_case()
             if most > limit:
-                return f"spend_limit: {self.spent:.4f} of {limit:g} are spent, one more answer might pass the limit"
+                return (
+                    f"{SPENT}: {self.spent:.4f} of {limit:g} are spent, one more answer might pass the limit"
+                )
         return self._stopped
 
     def _settled(self, reply: Reply) -> Reply:

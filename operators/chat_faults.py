@@ -49,12 +49,14 @@ def where_a_key_is(fields: Any, path: str = "") -> str | None:
 @dataclass(frozen=True)
 class Fault:
     """`kind`: "wait" (the server asks for patience), "retry" (this attempt failed), "row" (this request will never
-    work), "stop" (no request will). `stops`: the server as a whole is unusable once the attempts are used up."""
+    work), "stop" (no request will). `stops`: the server as a whole is unusable once the attempts are used up.
+    `perhaps_charged`: the server may have worked, and charges for it, though no usage says what."""
 
     kind: Literal["wait", "retry", "row", "stop"]
     reason: str
     retry_after: float | None = None
     stops: bool = False
+    perhaps_charged: bool = False
 
 
 def what_happened(error: Exception, timeout_seconds: float, key: str) -> Fault:
@@ -64,14 +66,16 @@ def what_happened(error: Exception, timeout_seconds: float, key: str) -> Fault:
     if isinstance(error, (TimeoutError, openai.APITimeoutError)):
         if _caused_by(error, "ConnectTimeout"):
             return Fault("retry", "unreachable: no connection in time", stops=True)
-        return Fault("retry", f"deadline: no whole answer within {timeout_seconds:g} s")
+        return Fault("retry", f"deadline: no whole answer within {timeout_seconds:g} s", perhaps_charged=True)
     if isinstance(error, openai.APIStatusError):
         return _by_status(error, key)
     if isinstance(error, openai.APIConnectionError):
         if _caused_by(error, "ConnectError"):
             return Fault("retry", "unreachable: nobody answers there", stops=True)
-        return Fault("retry", "connection_lost: the connection broke before the answer was complete")
-    return Fault("retry", f"bad_reply: the server's answer cannot be read ({type(error).__name__})")
+        lost = "connection_lost: the connection broke before the answer was complete"
+        return Fault("retry", lost, perhaps_charged=True)
+    unread = f"bad_reply: the server's answer cannot be read ({type(error).__name__})"
+    return Fault("retry", unread, perhaps_charged=True)
 
 
 def _by_status(error: Any, key: str) -> Fault:

@@ -27,6 +27,7 @@ from operators.audit.recorded import read_verdicts
 from operators.audit.report import show
 from operators.audit.tables import tables
 from operators.base import Stage
+from operators.chat_api import SPENT
 from operators.lalms.recorded import Recorded
 from operators.store import Store
 from operators.weights import require
@@ -130,6 +131,10 @@ def stop_if_failing(limit: float, journal: Journal, verdicts: pa.Table) -> None:
     """Exit with status 1 where generation failed on too many calls, or too many verdicts could not be read."""
     failing: Sequence[str] = journal.failing(limit)
     asked = verdicts.filter(pc.invert(pc.is_in(verdicts["control"], pa.array(BLUFFS))))
+    unpaid = pc.starts_with(
+        pc.fill_null(asked["response_error"], ""), SPENT
+    )  # not asked, so no failure of the judge
+    asked = asked.filter(pc.invert(unpaid))
     null = asked["pred"].null_count
     if not asked.num_rows:
         failing.append("no item could be asked")

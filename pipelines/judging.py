@@ -17,7 +17,7 @@ from operators.store import Store
 from pipelines.config import Cluster
 from pipelines.execution import resources
 from pipelines.lookup import Lookup, find_or_compute
-from pipelines.phases import Journal, stop_if_unavailable
+from pipelines.phases import Journal, stop_if_unavailable, tell_left_out
 
 NO_GOLD = "no_gold_answer: the judge is told the right answer, and this item has none"
 COLUMNS = {"value": "judge_score", "details": "judge_score_details"}
@@ -44,6 +44,7 @@ def rate(
             find_or_compute([lookup], rows, stage.name)
             entries, reasons = lookup.results()
             journal.add(stage.name, lookup.tally())
+            tell_left_out(stage, lookup.tally())
             whose = {column: rows[column] for column in PLACE}
             stop_if_unavailable(reasons.to_pylist())
             told = {"score": entries["value"], "reason": reasons, "details": entries["details"]}

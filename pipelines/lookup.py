@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from operators.base import Stage
+from operators.chat_api import SPENT
 from operators.fingerprint import row_keys
 from operators.frames import to_batch, with_columns
 from operators.key_index import KeyIndex, first_of_each
@@ -36,6 +37,7 @@ class Tally:
     """What one stage did, summed over its actors. `seconds`: time inside it, without loading weights.
 
     `usage`: tokens, sound and money that the rows computed now took, failed ones included (operators.usage).
+    `left_out`: rows not asked because a spend limit was reached: no failures of the model, so `failed` holds none of them.
     `encoded`: how many clips, texts, pairs ... its models were given; no more than there are distinct ones.
     """
 
@@ -47,6 +49,7 @@ class Tally:
     seconds: float = 0.0
     usage: dict[str, float] = field(default_factory=dict)
     encoded: dict[str, int] = field(default_factory=dict)
+    left_out: int = 0
 
     def __add__(self, other: Tally) -> Tally:
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
@@ -56,10 +59,14 @@ class Tally:
         return {**asdict(self), "rows_per_second": self.computed / self.seconds if self.seconds else None}
 
     @property
+    def usable(self) -> int:
+        """Rows that could be tried, for their clips and for the money."""
+        return self.rows - self.unusable - self.left_out
+
+    @property
     def failure_rate(self) -> float:
         """Failed rows among those that could be tried."""
-        usable = self.rows - self.unusable
-        return self.failed / usable if usable else 0.0
+        return self.failed / self.usable if self.usable else 0.0
 
 
 class Lookup:
@@ -149,11 +156,13 @@ class Lookup:
 
     def tally(self) -> Tally:
         usable, rows = self._index.rows >= 0, len(self._index.rows)
-        computed = int((self._place >= 0).sum() - self._stored.sum()) + len(self._failures)
+        unpaid = [key for key, reason in self._failures.items() if reason.startswith(SPENT)]
+        left_out = int(pc.sum(pc.is_in(self._keys, pa.array(unpaid, pa.string()))).as_py() or 0)
+        computed = int((self._place >= 0).sum() - self._stored.sum()) + len(self._failures) - len(unpaid)
         stored = int(np.append(self._stored, False)[self._index.rows].sum())
-        failed = int((usable & (self._known() < 0)).sum())
+        failed = int((usable & (self._known() < 0)).sum()) - left_out
         took = (self._seconds, self._usage, self._encoded)
-        return Tally(rows, rows - int(usable.sum()), stored, computed, failed, *took)
+        return Tally(rows, rows - int(usable.sum()), stored, computed, failed, *took, left_out)
 
 
 def encoded(block: pa.Table, stage: str) -> dict[str, int]:

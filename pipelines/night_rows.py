@@ -161,7 +161,7 @@ def failing(limit: float, journal: Journal, again: Mapping[str, int]) -> list[st
     told = []
     for name, tally in journal.stages.items():
         failed = tally.failed - again.get(name, 0)
-        tried = tally.rows - tally.unusable - tally.from_store - again.get(name, 0)
+        tried = tally.usable - tally.from_store - again.get(name, 0)
         if failed > limit * tried:
             told.append(f"{name} failed on {failed} of {tried} rows scored tonight")
     return told

@@ -5,6 +5,7 @@ Each returns one row per row it was given, in the same order, with a reason wher
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -53,7 +54,7 @@ class Journal:
         A clip that cannot be heard is a fault of the input, not of a stage: it is counted, and blocks what needs it.
         """
         return [
-            f"{name} failed on {tally.failed} of {tally.rows - tally.unusable} usable rows"
+            f"{name} failed on {tally.failed} of {tally.usable} usable rows"
             for name, tally in self.stages.items()
             if name != "audio" and tally.failure_rate > limit
         ]
@@ -120,6 +121,7 @@ def generate(
         find_or_compute([lookup], rows, stage, carry=("item_id", "benchmark", "trial"), whole="item_id")
     entries, reasons = lookup.results()
     journal.add(stage, lookup.tally())
+    tell_left_out(step, lookup.tally())
     stop_if_unavailable(reasons.to_pylist())
     columns = {column: entries[column] for column in ("response", "finish_reason", "usage")}
     columns["audio_seconds_used"] = [
@@ -127,6 +129,16 @@ def generate(
     ]
     whose = {"item_id": rows["item_id"], "model": [name] * rows.num_rows, "trial": rows["trial"]}
     return pa.table({**whose, **columns, "response_error": reasons}, schema=RESPONSE)
+
+
+def tell_left_out(stage: Stage, tally: Tally) -> None:
+    """Say how many rows a spend limit left out: they are no failures, and would else stand among the reasons alone."""
+    if tally.left_out:
+        print(
+            f"note: {stage.name}: {tally.left_out} of {tally.rows} rows were not asked, as the spend limit was reached; the "
+            "same command with a higher limit asks only those",
+            file=sys.stderr,
+        )
 
 
 def stop_if_unavailable(reasons: Sequence[str | None]) -> None:

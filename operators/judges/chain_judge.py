@@ -42,6 +42,7 @@ class ChainJudge:
     reads: ClassVar[tuple[str, ...]] = ("question", "choices", "gold_answer", "response")
     writes: ClassVar[tuple[str, ...]] = ("judge_score", "judge_score_reason", "judge_score_details")
     version: ClassVar[int] = 1
+    takes_at_most: ClassVar[dict[str, float]] = {"actors": 1, "gpus": 0}  # one client: one pace, one purse
 
     chat: Any
     prompt: Prompt = Prompt("chain_judge")

@@ -16,14 +16,14 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.answers import Extraction
-from operators.chat_api import UNAVAILABLE, ChatUnavailable, Reply
+from operators.chat_api import SPENT, UNAVAILABLE, ChatUnavailable, Reply
 from operators.mugen.options import JUDGE_FAILED, JUDGE_UNPARSED, Asked
 from operators.prompts import Prompt
 
 # The judge had its turn and said nothing: asking again would give the same.
 WORDLESS = ("empty_answer", "refusal", "content_filter")
 # Nobody will be asked any more: the run has failed, not the response.
-OVER = (UNAVAILABLE, "spend_limit")
+OVER = (UNAVAILABLE, SPENT)
 _DECISION = re.compile(
     r"^[\s*_`]*decision[\s*_`]*:[\s*_`\"\[]*(?P<said>\d{1,2}|none|several)\b[^\n\d]*$", re.I | re.M
 )

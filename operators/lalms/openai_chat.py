@@ -36,6 +36,8 @@ class OpenAIChat(Lalm):
     """
 
     version: ClassVar[int] = 2  # 2: text before clips that are choices
+    # Its width is `endpoint.concurrency`, and a spend limit holds for one client.
+    takes_at_most: ClassVar[dict[str, float]] = {"actors": 1, "gpus": 0}
 
     endpoint: ChatEndpoint
     temperature: float | None = Field(0.0, ge=0)

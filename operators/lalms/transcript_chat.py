@@ -31,6 +31,7 @@ class TranscriptChat(OpenAIChat):
 
     version: ClassVar[int] = 2  # 2: text before clips that are choices
     sends_clips: ClassVar[bool] = False
+    takes_at_most: ClassVar[dict[str, float]] = {"actors": 1}  # the recogniser may want a GPU
 
     recogniser: SpeechRecogniser
 

@@ -4,7 +4,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from operators.base import ColumnError, Stage, apply, apply_by_row, check_columns
+from operators.base import ColumnError, Resources, Stage, apply, apply_by_row, check_columns
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,17 @@ def test_apply_refuses_other_columns_or_lengths_than_declared(spec):
 def test_apply_names_a_missing_column():
     with pytest.raises(ColumnError, match="number"):
         apply(Halve(), Halve().build(), {"nummer": np.array([2])})
+
+
+@dataclass(frozen=True)
+class Asker(Halve):
+    takes_at_most: ClassVar[dict[str, float]] = {"actors": 1, "gpus": 0}
+
+
+def test_a_stage_takes_no_more_of_its_resources_than_its_spec_can_use():
+    given = Resources(cpus=2, gpus=1, actors=4, batch_size=64)
+    assert Stage("halve", Halve(), given).resources == given
+    assert Stage("ask", Asker(), given).resources == Resources(cpus=2, gpus=0, actors=1, batch_size=64)
 
 
 def test_a_chain_is_checked_before_anything_runs():

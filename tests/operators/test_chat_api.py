@@ -247,6 +247,40 @@ def test_requests_in_flight_count_against_the_limit():
     assert len(server.requests) == 2 and client.spent <= 0.005
 
 
+@pytest.mark.parametrize(
+    "what",
+    [Cut(), Raw(b'{"choices": []}'), pytest.param(Hang(30), marks=pytest.mark.weights)],
+    ids=["cut", "unreadable", "hung"],
+)
+def test_an_attempt_of_which_nobody_says_the_cost_counts_as_its_worst_case(what):
+    # An answer costs 10 x 10 / 1e6 = 0.1e-3 and may cost 200 x 10 / 1e6 = 2e-3; the first two attempts at question 1 are lost.
+    lost = Counter()
+
+    def script(body, n):
+        lost[number(body)] += 1
+        return what if number(body) == 1 and lost[1] <= 2 else Answer("ok")
+
+    fields = {"prices": Prices(0, 10), "concurrency": 1, "timeout_seconds": 1.0}
+    with ChatServer(script) as server:
+        client = endpoint(server, spend_limit=1.0, **fields).connect()
+        first, second = client.ask(bodies(2))
+    assert (first.usage["cost"], second.usage["cost"]) == pytest.approx((0.1e-3, 4.1e-3))
+    assert client.spent == pytest.approx(4.2e-3)
+    lost.clear()
+    with ChatServer(script) as server:
+        client = endpoint(server, spend_limit=4e-3, **fields).connect()
+        first, second = client.ask(bodies(2))
+    # 0.1e-3 + 2e-3 are spent after the first lost attempt: another one of 2e-3 would pass 4e-3.
+    assert first.text == "ok" and second.reason.startswith("spend_limit") and len(server.requests) == 2
+    assert second.usage == pytest.approx({"cost": 2e-3})
+
+
+def test_an_error_that_a_server_states_costs_nothing():
+    with ChatServer(lambda body, n: Status(500)) as server:
+        client = endpoint(server, prices=Prices(0, 10), spend_limit=1.0).connect()
+        assert client.ask(bodies(1))[0].usage == {} and client.spent == 0
+
+
 def test_no_key_and_a_key_in_the_wrong_place_are_told_before_anything_is_sent(monkeypatch):
     monkeypatch.delenv("TEST_KEY")
     with pytest.raises(ChatUnavailable, match="set the environment variable TEST_KEY to the key for tiny"):

@@ -154,7 +154,7 @@ def test_a_missing_key_is_said_before_anything_starts(tmp_path):
 
 
 def test_the_money_ends_and_the_finished_rows_stay(tmp_path):
-    run = [*questions(tmp_path, 12), "max_failure_rate=1"]
+    run = questions(tmp_path, 12)
     prices = "model.endpoint.prices={_target_: operators.chat_api.Prices, prompt: 0, completion: 100}"
     # An answer costs 10 x 100 / 1e6 = 0.001 and may cost 20 x 100 / 1e6 = 0.002: the fourth would need 0.003 + 0.002.
     limits = [
@@ -162,12 +162,13 @@ def test_the_money_ends_and_the_finished_rows_stay(tmp_path):
         "model.endpoint.spend_limit=0.0045",
         "model.max_new_tokens=20",
         "model.endpoint.concurrency=1",
+        "cluster.generate.actors=4",  # one client, one limit, whatever the cluster has
     ]
     with ChatServer(lambda body, n: Answer(CHAIN), key=KEY) as server:
         done = evaluated(tmp_path, *run, *openai(server, *limits))
         assert done.returncode == 0 and len(server.requests) == 3
         assert sum(row["response"] is not None for row in results(tmp_path).values()) == 3
-        assert "spend_limit" in done.stdout
+        assert "spend_limit" in done.stdout and "9 of 12 rows were not asked" in done.stderr
         evaluated(tmp_path, *run, *openai(server, "model.max_new_tokens=20"))
     assert len(server.requests) == 12 and all(row["response"] for row in results(tmp_path).values())
 
