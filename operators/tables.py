@@ -30,6 +30,9 @@ from operators.locators import is_uri, shown
 from operators.remote import explain, failures, open_filesystem
 
 TEXT_FORMATS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+# Bytes that are not UTF-8 pass through decoding as lone surrogates, which UTF-8 text cannot hold, so that their row can be told.
+KEPT_BYTES = "surrogateescape"
+_KEPT_BYTE = re.compile("[\udc80-\udcff]")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=[ \t\r\n]*[}\]])')
 
@@ -94,7 +97,8 @@ def read_rows(path: str, keep_broken: bool = False, trailing_commas: bool = Fals
 
     With `trailing_commas` a comma before a closing bracket of JSON, as some published files have it, is no error.
 
-    With `keep_broken` a line that is no JSON object becomes an empty Row with a `problem`, and its mates are
+    With `keep_broken` a row that cannot be read (a line that is no JSON object, fields that do not fit the header, bytes that
+    are not UTF-8) becomes an empty Row with a `problem`, and its mates are
     kept; a file most of whose lines are like that is refused all the same, being of another format. Raises
     TableError.
     """
@@ -109,7 +113,8 @@ def read_rows(path: str, keep_broken: bool = False, trailing_commas: bool = Fals
     if ending == ".parquet":
         rows = _parquet_rows(shown(path), data)
     else:
-        text = _decode(shown(path), _unzip(shown(path), data) if compressed else data)
+        by_row = ending != ".json"
+        text = _decode(shown(path), _unzip(shown(path), data) if compressed else data, by_row)
         rows = _text_rows(shown(path), without_trailing_commas(text) if trailing_commas else text, ending)
     if not rows:
         raise TableError(f"{shown(path)} is empty: it has no rows")
@@ -154,7 +159,7 @@ class _Streamed:
 
     def _lines(self) -> Iterator[Row]:
         opened = gzip.open if self._path.lower().endswith(".gz") else open
-        with opened(self._path, "rt", encoding="utf-8-sig", newline="\n") as file:
+        with opened(self._path, "rt", encoding="utf-8-sig", errors=KEPT_BYTES, newline="\n") as file:
             for number, line in enumerate(file, 1):
                 if text := line.strip():
                     yield _json_line_row(text, number)
@@ -192,11 +197,12 @@ def _unzip(file: str, data: bytes) -> bytes:
         raise TableError(f"{file} is not a whole gzip file ({error}); compress it again") from None
 
 
-def _decode(file: str, data: bytes) -> str:
+def _decode(file: str, data: bytes, by_row: bool) -> str:
+    """`data` as text; bytes that are not UTF-8 are refused, or left to their rows, where these are read one by one."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise TableError(f"{file} is UTF-16 text; save it as UTF-8")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8-sig", KEPT_BYTES if by_row else "strict")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         byte = f"byte 0x{data[error.start]:02x}"
@@ -241,7 +247,19 @@ def _json_problem(text: str, error: Exception) -> str:
     return f"{error.msg} at column {error.colno}"
 
 
+def _bytes_problem(text: str) -> str | None:
+    """What is wrong with a row's text where some of its bytes were kept, as they are not UTF-8."""
+    found = _KEPT_BYTE.search(text)
+    return (
+        f"not_utf8: byte 0x{ord(found[0]) - 0xDC00:02x} is not UTF-8; save the file as UTF-8"
+        if found
+        else None
+    )
+
+
 def _json_line_row(line: str, number: int) -> Row:
+    if problem := _bytes_problem(line):
+        return Row({}, number, problem=problem)
     try:
         return _object_row(_JSON.decode(line), number)
     except (ValueError, RecursionError) as error:
@@ -310,7 +328,7 @@ def _csv_rows(file: str, text: str, delimiter: str) -> list[Row]:
             if header is None and record:
                 header = _csv_header(file, record)
             elif header is not None and record:
-                rows.append(_csv_row(file, header, record, start))
+                rows.append(_csv_row(header, record, start))
             start = reader.line_num + 1
         return rows
     except csv.Error as error:
@@ -322,6 +340,8 @@ def _csv_rows(file: str, text: str, delimiter: str) -> list[Row]:
 
 def _csv_header(file: str, record: list[str]) -> list[str]:
     header = [name.strip() for name in record]
+    if problem := _bytes_problem("".join(header)):
+        raise TableError(f"{file}, line 1: {problem}")
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
         raise TableError(f"{file}, line 1: the header names the column {twice!r} twice")
@@ -330,12 +350,15 @@ def _csv_header(file: str, record: list[str]) -> list[str]:
     return header
 
 
-def _csv_row(file: str, header: list[str], record: list[str], number: int) -> Row:
+def _csv_row(header: list[str], record: list[str], number: int) -> Row:
+    if problem := _bytes_problem("".join(record)):
+        return Row({}, number, problem=problem)
     if len(record) != len(header):
-        raise TableError(
-            f"{file}, line {number}: {len(record)} fields, but the header has {len(header)}; "
+        problem = (
+            f"wrong_fields: {len(record)} fields, but the header has {len(header)}; "
             "put cells that hold a separator or a line break in double quotes"
         )
+        return Row({}, number, problem=problem)
     return Row(dict(zip(header, record, strict=True)), number)
 
 

@@ -140,8 +140,8 @@ MALFORMED = [
     ("t.json", '{"id": 1}\n{"id": 2}', r"one object a line is a \.jsonl file, rename it"),
     ("t.json", '"text"', "must hold a JSON list"),
     ("t.json", "{nonsense", "malformed JSON"),
-    ("t.csv", "id,text\na,b\nc,d,e\n", "t.csv, line 3: 3 fields, but the header has 2"),
-    ("t.csv", 'id,text\n"a\nb",c\nd\n', "t.csv, line 4: 1 fields, but the header has 2"),
+    ("t.csv", "id,text\na,b\nc,d,e\n", "t.csv, line 3: wrong_fields: 3 fields, but the header has 2"),
+    ("t.csv", 'id,text\n"a\nb",c\nd\n', "t.csv, line 4: wrong_fields: 1 fields, but the header has 2"),
     ("t.csv", 'id,text\na,"b\n', "t.csv, line 2: malformed quoting"),
     ("t.csv", 'id,text\na,"b"c\n', "t.csv, line 2: malformed quoting"),
     ("t.csv", "id,id\na,b\n", "header names the column 'id' twice"),
@@ -149,7 +149,7 @@ MALFORMED = [
     (
         "t.jsonl",
         b'{"id": "a"}\n{"id": "\xe9"}\n',
-        "t.jsonl, line 2: byte 0xe9 is not UTF-8; save the file as UTF-8",
+        "t.jsonl, line 2: not_utf8: byte 0xe9 is not UTF-8; save the file as UTF-8",
     ),
     ("t.csv", "id,text\na,b\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
     ("t.jsonl.gz", b"no gzip", "is not a whole gzip file"),
@@ -195,6 +195,34 @@ def test_broken_lines_can_be_kept_and_name_themselves(tmp_path):
     assert rows[0].problem is None
     assert rows[1].problem.startswith("malformed_json: ")
     assert rows[1].place == "line 2"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("t.csv", b"id,text\na,b\nc,d,e\nf,g\n", "wrong_fields: 3 fields, but the header has 2; put cells"),
+        ("t.tsv", b"id\ttext\na\tb\nc\nf\tg\n", "wrong_fields: 1 fields, but the header has 2; put cells"),
+        ("t.csv", b"id,text\na,b\nc,\xe9\nf,g\n", "not_utf8: byte 0xe9 is not UTF-8; save the file as UTF-8"),
+        (
+            "t.jsonl",
+            b'{"id": "a", "text": "b"}\n{"id": "\xe9"}\n{"id": "f", "text": "g"}\n',
+            "not_utf8: byte 0xe9 is not UTF-8; save the file as UTF-8",
+        ),
+    ],
+)
+def test_one_bad_row_costs_no_other_row(tmp_path, name, content, problem):
+    path = write(tmp_path, name, content)
+    rows = read_rows(path, keep_broken=True)
+    assert [dict(row) for row in rows] == [{"id": "a", "text": "b"}, {}, {"id": "f", "text": "g"}]
+    assert rows[1].problem.startswith(problem) and rows[1].place == f"line {2 + (name != 't.jsonl')}"
+    assert [(row, row.problem) for row in stream_rows(path)] == [(row, row.problem) for row in rows]
+    with pytest.raises(TableError, match=problem.split(":")[0]):
+        read_rows(path)
+
+
+def test_a_header_that_is_not_utf8_is_refused(tmp_path):
+    with pytest.raises(TableError, match=r"line 1: not_utf8: byte 0xe9"):
+        read_rows(write(tmp_path, "t.csv", b"id,caf\xe9\na,b\n"), keep_broken=True)
 
 
 def test_a_file_of_another_format_is_refused_even_so(tmp_path):
@@ -262,7 +290,7 @@ def test_a_file_read_piece_by_piece_has_the_rows_of_the_file_read_whole(tmp_path
     [
         ("r.jsonl", b""),
         ("r.jsonl", b"\xff\xfe{}"),
-        ("r.jsonl", b'{"a": 1}\n{"a": "\xe9"}'),
+        ("r.jsonl", b'{"a": 1}\n{"a": "\xe9"}\n{"a": "\xe9"}'),
         ("r.jsonl", b'{"a": 1}\nno\nno'),
         ("r.jsonl.gz", b"no gzip"),
         ("r.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 99, mtime=0)[:-9]),
