@@ -21,10 +21,14 @@ from operators.lalms.asking import lettered
 from operators.prompts import Prompt
 
 FIELDS = frozenset({"question", "choices", "gold_answer", "response"})
+# A line with one number. What follows it is set off from it and holds no digit, and so no second number and no other scale.
 _SCORE = re.compile(
-    r"^[\s*_`]*score[\s*_`]*[:=][\s*_`]*(?P<number>[01](?:[.,]\d+)?|[.,]\d+)[\s*_`]*(?:/\s*1(?:\.0)?)?[\s.*_`]*$",
+    r"^[\s*_`]*score[\s*_`]*[:=][\s*_`]*(?P<number>[01](?:[.,]\d+)?|[.,]\d+)[\s*_`]*"
+    r"(?:(?:/|out of)\s*1(?:\.0)?)?[\s*_`]*(?:[.*_`\s]*|\([^\d\n]*\)[.*_`\s]*|[-–—,;][^\d\n]*)$",
     re.I | re.M,
 )
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_NUMBER = re.compile(r"[01](?:\.\d+)?|\.\d+")
 _LONGEST_REPLY = 2000
 
 
@@ -41,7 +45,9 @@ class ChainJudge:
 
     reads: ClassVar[tuple[str, ...]] = ("question", "choices", "gold_answer", "response")
     writes: ClassVar[tuple[str, ...]] = ("judge_score", "judge_score_reason", "judge_score_details")
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = (
+        2  # 2: a JSON object with a score, and a score with a remark behind it, are scores
+    )
     takes_at_most: ClassVar[dict[str, float]] = {"actors": 1, "gpus": 0}  # one client: one pace, one purse
 
     chat: Any
@@ -76,10 +82,22 @@ class ChainJudge:
 
 
 def parse_score(reply: str) -> float | None:
-    """The number in [0, 1] on the last "Score:" line; None where there is none."""
-    found = list(_SCORE.finditer(reply))
-    number = float(found[-1]["number"].replace(",", ".")) if found else None
-    return number if number is not None and 0 <= number <= 1 else None
+    """The number in [0, 1] on the last "Score:" line, or else the score of the one JSON object that has one; None: neither."""
+    lines = [found["number"].replace(",", ".") for found in _SCORE.finditer(reply)]
+    told = lines[-1:] or [score for text in _OBJECT.findall(reply) for score in _scores(text)]
+    if len(told) != 1 or not 0 <= float(told[0]) <= 1:
+        return None
+    return float(told[0])
+
+
+def _scores(text: str) -> list[str]:
+    """What a JSON object gives under `score`, as often as it does; "nan" for what is no number of [0, 1]."""
+    try:
+        pairs = json.loads(text, object_pairs_hook=list)
+    except (ValueError, RecursionError):
+        return []
+    told = [str(value) for name, value in pairs if name.strip().casefold() == "score"]
+    return [one if _NUMBER.fullmatch(one) else "nan" for one in told]
 
 
 def _columns(replies: Sequence[Reply]) -> Batch:
