@@ -97,10 +97,9 @@ def read_rows(path: str, keep_broken: bool = False, trailing_commas: bool = Fals
 
     With `trailing_commas` a comma before a closing bracket of JSON, as some published files have it, is no error.
 
-    With `keep_broken` a row that cannot be read (a line that is no JSON object, fields that do not fit the header, bytes that
-    are not UTF-8) becomes an empty Row with a `problem`, and its mates are
-    kept; a file most of whose lines are like that is refused all the same, being of another format. Raises
-    TableError.
+    With `keep_broken` a row that cannot be read (a line that is no JSON object, fields that do not fit the header, bytes
+    that are not UTF-8) becomes an empty Row with a `problem`, and its mates are kept; a file most of whose rows are like
+    that is refused all the same, being of another format. Raises TableError.
     """
     path = str(path)
     name = shown(path).lower()
