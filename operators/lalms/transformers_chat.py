@@ -37,7 +37,8 @@ class TransformersChat(Lalm):
     fits Qwen2.5-Omni too, whose own one also wants the packages for video. chat_template: a
     template in Jinja's language, None: the checkpoint's. remote_code: the checkpoint's own name, where it comes with code
     that must be trusted. In bfloat16 and float16 a row's rounding changes a little with the shape of its batch; in float32
-    responses do not depend on batch-mates. `device` (None: the first GPU, else the CPU) and `rows_at_once` say only how.
+    responses do not depend on batch-mates. `device` (None: the first GPU, else the CPU), `rows_at_once` and `packages`, what
+    the checkpoint's classes import beside `transformers`, say only how.
 
     *Our reading*: a checkpoint's own decoding habits (repetition penalty, top-k) are not used; `temperature` and `top_p` are
     the whole of it.
@@ -54,12 +55,24 @@ class TransformersChat(Lalm):
     remote_code: str | None = None
     device: str | None = execution_field(None)
     rows_at_once: int = execution_field(8)
+    packages: tuple[str, ...] = execution_field(())
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.remote_code not in (None, self.weights.source):
             raise ValueError(
                 f"remote_code must be {self.weights.source!r}, the checkpoint whose code is trusted"
+            )
+
+    def check(self) -> None:
+        """Raise WeightsError for packages that are missing: `transformers` would say so after the download, in a worker."""
+        from importlib.util import find_spec
+
+        missing = [name for name in self.packages if find_spec(name) is None]
+        if missing:
+            raise WeightsError(
+                f"model: {self.weights.source} needs {' and '.join(missing)}, not installed here: "
+                "pip install -c constraints.txt -e .[vision]"
             )
 
     def build(self) -> Callable[[Batch], Batch]:

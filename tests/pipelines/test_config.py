@@ -1,6 +1,8 @@
 """Every option of every group composes and builds; wrong keys and types are named with what is allowed."""
 
 import importlib
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from hydra.utils import get_class
 from omegaconf import OmegaConf
 
 from operators.fingerprint import canonical
+from operators.lalms.openai_chat import OpenAIChat
 from operators.schema import METRICS
 from operators.weights import WeightsError
 from pipelines.config import CONF, ConfigError, RefuseCredentials, as_lists, build, plain
@@ -143,16 +146,33 @@ def test_the_papers_models_have_the_papers_decoding_and_pinned_weights(name):
         assert (spec.temperature, spec.top_p) == MUGEN_MODELS[name]
     if name in ARIA_MODELS:
         assert (spec.temperature, spec.max_new_tokens, spec.prompt.name) == (0.0, 2048, "cot_four_step")
+    text = (CONF / "model" / f"{name}.yaml").read_text()
+    for limit in ("max_clips", "max_seconds"):
+        said = re.search(rf"^#.*\b{limit} null\b.*: ", text, re.M)
+        assert bool(getattr(spec.limits, limit)) != bool(said), (
+            f"{limit} is set, or the file says why it is not"
+        )
+    if isinstance(spec, OpenAIChat) and spec.sends_clips and spec.endpoint.prices:
+        # Hosted, and no host documents more than 20 MB of audio: 25.4 MiB in base64.
+        assert 0 < spec.max_request_mb <= 25.5
     weights = getattr(spec, "weights", None)
     if weights is not None:
         assert spec.limits.max_clips and spec.limits.max_seconds and spec.dtype == "bfloat16"
         if weights.revision is None:
-            text = (CONF / "model" / f"{name}.yaml").read_text()
             assert "revision: set it to" in text, "the file says what to set"
             with pytest.raises(WeightsError, match="set `revision` to a full commit hash"):
                 canonical(spec)
         else:
             canonical(spec)
+
+
+def test_models_that_need_further_packages_name_them_and_an_extra_has_them():
+    extra = tomllib.loads((CONF.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"][
+        "vision"
+    ]
+    for name, needed in (("gemma_3n_e2b", {"timm", "torchvision"}), ("phi_4_multimodal", {"torchvision"})):
+        spec = build(plain(composed(f"model={name}")).model, "model")
+        assert set(spec.packages) == needed <= {re.match(r"\w+", line)[0] for line in extra}
 
 
 def test_thinking_levels_are_different_models():

@@ -54,6 +54,13 @@ def test_code_of_a_checkpoint_runs_only_when_it_is_named():
         TransformersChat(weights=Weights("org/model", "0" * 40), remote_code="yes")
 
 
+def test_missing_packages_of_a_checkpoint_are_told_before_the_run():
+    spec = TransformersChat(weights=Weights("org/name", "0" * 40), packages=("torch", "no_such_package"))
+    with pytest.raises(WeightsError, match=r"org/name needs no_such_package, not installed .*\.\[vision\]"):
+        spec.check()
+    TransformersChat(weights=Weights("org/name", "0" * 40), packages=("torch",)).check()
+
+
 @pytest.mark.weights
 @pytest.mark.parametrize("name", ["qwen2_audio", "qwen2_5_omni"])
 def test_one_and_six_clips_in_one_batch(tiny, clips, name):
