@@ -18,7 +18,7 @@ NEGATES = _words(
     "not no never neither nor cannot except excluding exclude excluded excludes eliminate eliminated "
     "eliminates eliminating reject rejected rejects rejecting rule ruled rules ruling unlike than "
     "instead besides other others nicht kein keine pas non não niet nie ni не нет 不是 不 wrong incorrect "
-    "doubt doubts doubtful hardly scarcely barely without false unlikely less implausible irrelevant inconsistent absent impossible"
+    "avoid avoids avoiding ignore ignored ignoring discard discarded dismiss dismissed doubt doubts doubtful hardly scarcely barely without false unlikely less implausible irrelevant inconsistent absent impossible"
 )
 _NEGATES_BACKWARD_ONLY = _words("wrong incorrect false implausible irrelevant inconsistent absent impossible")
 # These deny what follows and leave alone what stands before: "dog without rain".
@@ -133,8 +133,12 @@ def named(tokens: list[str]) -> list[Named]:
             found.append(Named(place, token, not negated))
             run, last = run + 1, place
         elif _is_negation(word, tokens, place):
+            contrasts = (
+                word == "not" and place == last + 1 and _continues_list(tokens, place)
+            )  # "A not B" is A
             if (
                 run
+                and not contrasts
                 and word not in _NEGATES_FORWARD_ONLY
                 and all(
                     between.lower() in _AUXILIARIES

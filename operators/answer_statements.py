@@ -26,6 +26,42 @@ _DECLARED = re.compile(
     r"\b(?:choose|select|selected|pick|elijo|escolho|choisis|wähle|scelgo|выбираю)\b|\bmy (?:choice|pick|guess)\b|选择?|選択?|\\boxed",
     re.IGNORECASE,
 )
+# A cue that is denied declares nothing. A bare verb ("choose") is denied by any denial in its clause ("I would never, ever
+# choose", "refuse to pick"); a cue with a subject of its own ("I choose", "the answer") by what embeds or inverts it
+# ("I don't think the answer is", "nor would I choose"), since "it is not A, I choose B" denies A alone.
+_DENIAL = (
+    r"(?:\b(?:not|never|cannot|neither|nor|hardly|nobody|no one|none|no(?!\s?,)|no longer|avoid|against|doubt|unable|"
+    r"instead of|rather than|used to|tempted to|almost|nearly)\b|"
+    r"n't\b|\b(?:refus\w*|declin\w*|hesita\w*|reluctant|unwilling|afraid|fail\w*|wrong|incorrect|unwise|"
+    r"mistake|foolish|absurd|premature|impossible|difficult|hard|forbidden)\sto\b)"
+)
+_VERB = re.compile(
+    r"(?:choose|select|selected|pick|elijo|escolho|choisis|wähle|scelgo|выбираю|选择?|選択?)\Z", re.IGNORECASE
+)
+_OTHERS = r"\b(?:some|others|people|many|someone|anyone|they|one)\s(?:might|may|could|would)\b"
+_CLAUSE = re.compile(
+    r"[.;:!?]|\b(?:but|so|however|therefore|thus|hence|then|because|since|although|though)\b|(?<=[\s,])i\b(?=\s(?:choose|pick|select)\b)",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(r",[^,]{0,60},")
+_DENIED_ASIDE = re.compile(r"(?:\b(?:not|never)\b|n't\b),", re.IGNORECASE)
+_EMBEDS = re.compile(
+    rf"(?:{_DENIAL}\s(?:\w+\s){{0,3}}?(?:think|believe|say|feel|agree|claim|mean|accept|suppose|suggest|guess|true|case|certain|sure|"
+    r"convinced|confident|sense|likely)|\b(?:doubt\w*|den(?:y|ies|ied)|disagree\w*|unlikely|untrue|false|improbable|doubtful|unsure|uncertain)"
+    r"|\bno\s(?:way|reason|chance|case|scenario|argument))"
+    rf"\b(?:(?!{MARK})[^,;:]){{0,60}}\Z",
+    re.IGNORECASE,
+)
+_INVERTS = re.compile(
+    rf"(?:{_DENIAL}|\bno\b)(?:(?!{MARK})[^,;:]){{0,40}}\b(?:would|do|did|can|could|will|should|shall|must|may|am)\s\Z",
+    re.IGNORECASE,
+)
+_AT_ONCE = re.compile(
+    r"(?:\b(?:wrong|incorrect|worst|false|bad|poor|poorest|weakest|(?:least|un)\s?(?:likely|plausible|suitable|fitting|appropriate|probable|correct))|"
+    r"\b(?:no|não|nao|non|ne|не|нельзя)|(?:不|不会|不會|不能|不要|不应|不應|不该|不該|别|別|没有?|沒有?))\s?\Z",
+    re.IGNORECASE,
+)
+_NOT_BOXED = re.compile(r"(?:\b(?:not|never|nor|than|except)|n't)\s[\s$(]{0,3}\Z", re.IGNORECASE)
 _OPINION = re.compile(r"\b(?:say|believe|think|guess)\Z", re.IGNORECASE)
 # "Option C is correct", "it is option D that fits best", "the sound matches option B".
 _FITS = re.compile(
@@ -50,6 +86,13 @@ _CUES, _REACH = 8, 1500
 _LINKED = re.compile(r"\b(?:is|are|was|were|be|it's)\s(?:[\w-]+\s){0,3}?\W{0,3}\Z", re.IGNORECASE)
 _BESIDE = re.compile(
     r"\b(?:over|with|behind|under|after|before|during|without|despite|against|amid|alongside|near)\s(?:an?\s|the\s)?\W{0,3}\Z",
+    re.IGNORECASE,
+)
+# "The worst match is B", "Avoid B": what a sentence turns down is named, and no finding.
+_AGAINST = re.compile(
+    r"\b(?:worst|poorest|weakest|wrong|incorrect|avoid\w*|unlikely|discard\w*|dismiss\w*|omit\w*|skip\w*|nobody|no one|"
+    r"refus\w+|hesita\w+|mistake|almost|nearly|considered|least\s(?:likely|plausible|probable|suitable|fitting|appropriate|convincing|"
+    r"correct|favou?rite|preferred))\b|\A\W*(?:not (?:selected|chosen|picked)|rejected|excluded|eliminated|discarded|dismissed|ruled out)\b",
     re.IGNORECASE,
 )
 _NO_CHOICE_FITS = re.compile(
@@ -77,6 +120,11 @@ _SUPPOSES = re.compile(
 _RETRACTS = re.compile(
     r"\W*(?:wait|no|actually|correction|sorry|oops|hmm|on second thought)\b", re.IGNORECASE
 )
+# The words of a retraction deny what came before and not what they bring: "No wait, B."
+_TAKEN_BACK = re.compile(
+    r"(?:\W*(?:wait|actually|correction|sorry|oops|hmm|on second thought|no(?=\s*[,.:;!-]|\s(?:wait|sorry|actually)\b))\b)+",
+    re.IGNORECASE,
+)
 _DOUBTS = re.compile(
     r"\W*(?:(?:but|however|though|although|or|then again)\b\W*)?(?:perhaps|maybe|possibly|it (?:may|might|could))\b"
     r"[^.!?]{0,40}?(?:\bnot\b|n't\b)",
@@ -89,7 +137,7 @@ _REVISES = re.compile(
 
 def declared(sentence: str) -> Verdict:
     """What a sentence declares to be the answer, before or after the cue."""
-    cues = [] if supposes(sentence) else list(_DECLARED.finditer(sentence))
+    cues = [] if supposes(sentence) else _cues(sentence)
     for cue in reversed(cues[-_CUES:]):
         if _OPINION.search(cue.group()) and not _is_whole_opinion(sentence[cue.end() : cue.end() + _REACH]):
             continue
@@ -105,6 +153,42 @@ def declared(sentence: str) -> Verdict:
     return _whole_mentions(
         re.split(r"[;:]\s", sentence[max(0, fits[-1].end() - _REACH) : fits[-1].end()])[-1]
     )
+
+
+def _cues(sentence: str) -> list[re.Match[str]]:
+    """Every cue that is not denied, of the last few."""
+    cues = list(_DECLARED.finditer(sentence))
+    return cues[: -2 * _CUES] + [cue for cue in cues[-2 * _CUES :] if not _is_denied(sentence, cue)]
+
+
+def _is_denied(sentence: str, cue: re.Match[str]) -> bool:
+    """Whether what a cue brings is what the sentence does not choose: "I would not choose", "the wrong answer is"."""
+    before, said = sentence[max(0, cue.start() - 200) : cue.start()], cue.group()
+    if said == "\\boxed":
+        return bool(_NOT_BOXED.search(before))
+    if re.search(r"\b(?:wrong|incorrect|worst)\b", said, re.IGNORECASE) or _AT_ONCE.search(before):
+        return True
+    if _EMBEDS.search(before):
+        return True
+    if not _VERB.search(said):
+        return False
+    if said[0] in "iI" and said[1:2] in " '":
+        return bool(_INVERTS.search(before))
+    clause = _DENIED_ASIDE.sub(" not ", _ASIDE.sub(" ", _CLAUSE.split(before)[-1])).rpartition(",")[2]
+    return bool(re.search(f"{_DENIAL}|{_OTHERS}", clause, re.IGNORECASE))
+
+
+def without_denied_cues(sentence: str) -> str:
+    """A sentence with "not" for every cue that is denied, so that nothing after it counts as named.
+
+    A refusal ("I cannot choose between A and B") stays as it is.
+    """
+    if _REFUSES.search(sentence):
+        return sentence
+    denied = [cue for cue in list(_DECLARED.finditer(sentence))[-2 * _CUES :] if _is_denied(sentence, cue)]
+    for cue in reversed(denied):
+        sentence = f"{sentence[: cue.start()]} not {sentence[cue.end() :].lstrip(' :')}"
+    return sentence
 
 
 def _whole_mentions(text: str) -> Verdict:
@@ -148,7 +232,7 @@ def mentioned(text_sentences: list[str]) -> Verdict:
 def _is_finding(sentence: str, wanted: str, alone: bool) -> bool:
     before, found, after = sentence.rpartition(wanted)
     before = before[-200:]
-    if not found or after.startswith(PART) or _BESIDE.search(before):
+    if not found or after.startswith(PART) or _BESIDE.search(before) or _AGAINST.search(before):
         return False
     final = re.match(r"[\s.!\"'\])}>:]{0,6}(?:,|\Z)", after)
     linked = _LINKED.search(before) and (final or before[-1:] in "\"'")
@@ -191,7 +275,10 @@ def supposes(sentence: str) -> bool:
 
 def retracts(sentence: str) -> Verdict:
     """What a sentence that takes back the one before it affirms ("no, it's C")."""
-    return all_affirmed(sentence) if _RETRACTS.match(sentence) else Verdict()
+    if not _RETRACTS.match(sentence):
+        return Verdict()
+    taken_back = _TAKEN_BACK.match(sentence)
+    return all_affirmed(sentence[taken_back.end() :] if taken_back else sentence)
 
 
 def unlisted_alternative(sentence: str) -> bool:

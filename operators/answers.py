@@ -150,7 +150,7 @@ def _read(marked: str, choices: Choices, tag: str) -> Extraction:
     """One zone of text: as a bare answer, else by its last declaration, its opening, its conclusion, its
     mentions.
     """
-    said = sentences(marked)
+    said = [statements.without_denied_cues(sentence) for sentence in sentences(marked)]
     if not said:
         return _refuse("no_choice_named")
     bare = _bare(marked)
@@ -168,7 +168,11 @@ def _read(marked: str, choices: Choices, tag: str) -> Extraction:
     if declared:
         return declared
     if first:
-        return _settle(first, choices, tag + "leading", _with_afterthought(said, 0))
+        found = _settle(first, choices, tag + "leading", _with_afterthought(said, 0))
+        later = {statements.retracts(sentence).resolve(choices)[0] for sentence in said[1:]}
+        return (
+            found if found.index is None or later <= {None, found.index} else _refuse("statements_disagree")
+        )
     return (
         _last_concluded(said, choices, tag)
         or _last_line(marked, choices, tag)
@@ -215,6 +219,9 @@ def _bare(text: str) -> Verdict | None:
 _OPENS = re.compile(rf"[\W_]{{0,4}}{MARK}\s?{MARK}?(?:\s?[.,:;)!-]|\s*\Z)")
 
 
+_CROSSED = re.compile(rf"[\W_]{{0,4}}{MARK}\W{{1,4}}(?:no|not|nope|wrong|incorrect|false)\W*", re.IGNORECASE)
+
+
 def _opening(said: list[str], tagged: bool) -> Verdict | None:
     """What the first sentence names: anything in an answer slot, else only a mark that opens it ("B. Because
     ...").
@@ -224,7 +231,7 @@ def _opening(said: list[str], tagged: bool) -> Verdict | None:
     starts = [sentence for sentence in said if _OPENS.match(sentence)]
     if not _OPENS.match(said[0]) or len({re.search(MARK, s).group() for s in starts}) > 1:  # type: ignore[union-attr]
         return None
-    return affirmed(said[0])
+    return Verdict() if _CROSSED.fullmatch(said[0]) else affirmed(said[0])
 
 
 def _last_declared(said: list[str], choices: Choices, tag: str) -> Extraction | None:
@@ -235,7 +242,7 @@ def _last_declared(said: list[str], choices: Choices, tag: str) -> Extraction | 
         verdict = Verdict() if doubted else statements.declared(sentence)
         if not verdict and statements.has_cue(sentence) and denies(sentence) and place + 1 < len(said):
             # "The answer is not A. It is B."
-            verdict = affirmed(said[place + 1], most_words=6)
+            verdict = _instead(said[place + 1])
         if not verdict:
             reason = statements.refuses(sentence)
             if reason == "none_of_the_choices" or (reason and statements.has_cue(sentence)):
@@ -247,6 +254,13 @@ def _last_declared(said: list[str], choices: Choices, tag: str) -> Extraction | 
         reason = found.index is not None and _contradiction(said, place, found.index, verdict, choices)
         return _refuse(reason) if reason else found
     return None
+
+
+def _instead(sentence: str) -> Verdict:
+    """What the sentence after a denial names in its place: "It is B."; "B is loud." only goes on describing."""
+    opening = re.split(MARK, sentence)[0]
+    named = any(map(str.isalnum, opening)) or only_filler(sentence)
+    return affirmed(sentence, most_words=6) if named else Verdict()
 
 
 def _contradiction(said: list[str], place: int, index: int, verdict: Verdict, choices: Choices) -> str | None:

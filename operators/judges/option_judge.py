@@ -24,9 +24,8 @@ from operators.prompts import Prompt
 WORDLESS = ("empty_answer", "refusal", "content_filter")
 # Nobody will be asked any more: the run has failed, not the response.
 OVER = (UNAVAILABLE, SPENT)
-_DECISION = re.compile(
-    r"^[\s*_`]*decision[\s*_`]*:[\s*_`\"\[]*(?P<said>\d{1,2}|none|several)\b[^\n\d]*$", re.I | re.M
-)
+_DECISION = re.compile(r"^[\s*_`]*decision[\s*_`]*:(?P<line>[^\n]*)$", re.I | re.M)
+_SAID = re.compile(r"[\s*_`\"\[]*(\d{1,2}|none|several)[^\w<>=+/-]*", re.I)
 
 
 class JudgeError(RuntimeError):
@@ -48,7 +47,7 @@ class OptionJudge:
     """
 
     reads: ClassVar[tuple[str, ...]] = ("question", "n_options", "response")
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     chat: Any
     prompt: Prompt = Prompt("option_judge")
@@ -93,11 +92,15 @@ def _verdict(reply: Reply, n_options: int) -> Extraction | None:
 
 
 def parse_decision(reply: str | None, n_options: int) -> Extraction:
-    """The judge's last "Decision:" line as an extraction; anything but one option has a reason."""
-    found = list(_DECISION.finditer(reply or ""))
-    if not found:
+    """The judge's "Decision:" line as an extraction; anything but one option has a reason.
+
+    Nothing but punctuation may follow on that line ("2, several" decides nothing), and where there are several such lines
+    they must say the same.
+    """
+    found = [_SAID.fullmatch(one["line"]) for one in _DECISION.finditer(reply or "")]
+    said = found[0][1].casefold() if found and found[0] else ""
+    if not said or any(one is None or one[1].casefold() != said for one in found):
         return Extraction(None, None, JUDGE_UNPARSED)
-    said = found[-1]["said"].casefold()
     if said in ("none", "several"):
         return Extraction(None, None, f"judged_{said}")
     place = int(said)

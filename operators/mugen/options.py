@@ -40,42 +40,73 @@ _ORDINALS = [
 _CHINESE = "零一二三四五六七八九十"
 _NOUN = (
     r"(?:audio|sound|voice)[ _-]?(?:clips?|files?|samples?|recordings?|tracks?|segments?|options?|candidates?|choices?)"
-    r"|audios?|clips?|numbers?|options?|candidates?|choices?|recordings?|samples?|tracks?|files?|segments?|excerpts?|sounds?"
+    r"|audios?|clips?|numbers?|options?|candidates?|choices?|recordings?|samples?|tracks?|files?|segments?|excerpts?|sounds?|positions?"
 )
 _CARDINAL = rf"(?:\d{{1,3}}(?![\d.,:]*\d|\s?(?:%|s\b|sec|seconds?\b|ms\b|hz\b|khz\b|db\b))|(?:{'|'.join(_CARDINALS)})\b)"
 _MARKS = r"[\s\"'*_`(\[<:]{0,4}"
 _HASH = r"(?:(?:number|no\.?|nr\.?|#|№)\s{0,2})?"
-_JOINT = r"\s{0,2}(?:,|&|/|-|and\b|or\b|,\s{0,2}(?:and|or)\b)\s{0,2}"
+# What joins the places of a list or a range: "2, 3 and 4", "3 to 5", "3 (or perhaps 4)".
+_JOINT = (
+    r"\s{0,2}(?:,|&|/|;|~|\+|=|-?>|-|(?:[,(]\s{0,2})?(?:and|or|to|through|until|vs\.?|versus|then|plus|as well as|followed by|"
+    r"(?:or\s)?(?:maybe|perhaps|possibly))(?!\w))\s{0,2}"
+)
 # "clip 3", "Audio #3", "options 2 and 4", "audio three", "candidate C"; "audio 3 of 5" keeps its first number.
 _NUMBERED = re.compile(
-    rf"\b(?i:{_NOUN})(?:{_MARKS}{_HASH}){_MARKS}(?P<places>(?i:{_CARDINAL})(?:{_JOINT}{_HASH}(?i:{_CARDINAL})(?!\w))*|[A-L](?![\w'])"
-    rf"(?:{_JOINT}[A-L](?![\w']))*)(?:\s{{0,2}}(?i:(?:out\s)?of|/)\s{{0,2}}\d{{1,2}})?",
+    rf"\b(?i:{_NOUN})(?:{_MARKS}{_HASH}){_MARKS}(?P<places>(?i:{_CARDINAL})(?:{_JOINT}{_HASH}(?i:{_CARDINAL})(?!\w)){{0,12}}|[A-L](?![\w'])"
+    rf"(?:{_JOINT}[A-L](?![\w'])){{0,12}})(?:\s{{0,2}}(?i:(?:out\s)?of|/)\s{{0,2}}\d{{1,2}})?",
 )
 _ORDINAL = rf"(?:{'|'.join(_ORDINALS)}|last|final|\d{{1,2}}(?:st|nd|rd|th))"
 # "the third clip", "first and third options", "the 2nd one"; "the third longest clip" is not a place.
 _ORDERED = re.compile(
-    rf"\b(?P<places>{_ORDINAL}(?:{_JOINT}(?:the\s)?{_ORDINAL})*)\s{{1,3}}(?:(?:candidate|audio|given|provided)\s)?(?:{_NOUN}|one)\b(?!\s?\d)",
+    rf"\b(?P<places>{_ORDINAL}(?:{_JOINT}(?:the\s)?{_ORDINAL}){{0,12}})\s{{1,3}}(?:(?:candidate|audio|given|provided)\s)?(?:{_NOUN}|one)\b(?!\s?\d)",
     re.IGNORECASE,
 )
 _CHINESE_ORDERED = re.compile(
     r"第\s?(?P<place>\d{1,2}|[一二三四五六七八九十])\s?(?:个|段|條|条)?(?:音频|音頻|录音|錄音|片段|选项|選項)?"
 )
+_PLACE = rf"(?:{_CARDINAL}|{_ORDINAL})"
+_MORE = rf"(?:{_JOINT}|,?\s(?:and\s)?(?:but|not)\s)"
+# "3 clips", "two voices": how many, and not which.
+_MANY = (
+    rf"(?:(?:{_NOUN})(?<=s)|sounds?|voices|speakers?|people|persons|times|beats|dogs|others?|"
+    r"different|distinct|separate|of\s(?:them|these|those))"
+)
 # After a cue or alone a bare number or ordinal is a place too: "Answer: 3", "the right clip is the second", "(4)", "#2".
 _CUED = re.compile(
     rf"(?P<cue>\b(?:(?:answer|choice|selection|selected|choose|chose|pick|select|go with)\b(?:\s(?:is|would be|should be|must be))?"
     rf"|(?:correct|right|best|matching)\s(?:{_NOUN}|one)\s(?:is|would be|should be|must be))"
-    rf"(?:\s(?:number|no\.?|the))?[\s:=\"'*_`(\[]{{1,6}}|\\boxed\{{\s?|(?<![\w&])#)(?P<place>{_CARDINAL}|{_ORDINAL})(?![\w'])"
+    rf"(?:\s(?:number|no\.?|the))?[\s:=\"'*_`(\[]{{1,6}}|\\boxed\{{\s?|(?<![\w&])#)(?P<not>not\s(?:the\s)?)?(?P<places>{_PLACE}(?![\w'])"
+    rf"(?:{_MORE}{_HASH}(?:the\s)?{_PLACE}(?![\w'])){{0,12}})(?![ \t;+&,/-]{{1,3}}\d|{_JOINT}\d|\s{_MANY}\b)"
     r"(?!\s(?:longest|shortest|loudest|quietest|highest|lowest|fastest|slowest|most|least|of the)\b)",
     re.IGNORECASE,
 )
 _ALONE = re.compile(
-    rf"[\s\"'*_`(\[#]*(?:the\s)?(?P<place>{_CARDINAL}|{_ORDINAL}|[A-L])[\s\"'*_`)\].!]*", re.IGNORECASE
+    rf"[\s\"'*_`(\[#]*(?:the\s)?(?P<places>(?:{_PLACE}|[A-L])(?:(?:{_JOINT}|\s(?=\d|[A-L]\b)){_HASH}(?:the\s)?(?:{_PLACE}|[A-L])){{0,12}})[\s\"'*_`)\].!]*",
+    re.IGNORECASE,
 )
+# "the second-to-last clip", "third from the end", "last but one"; "the second to last clips" may be all but the first.
+_FROM_END = re.compile(
+    rf"\b(?:(?P<rank>{'|'.join(_ORDINALS[2:])}|\d{{1,2}}(?:nd|rd|th)|next)[\s-](?:to|from)[\s-](?:the[\s-])?(?:last|end)"
+    rf"|last but (?P<but>one|two|three)|penultimate)\b(?P<many>\s(?:{_NOUN}|ones)(?<=s)\b)?",
+    re.IGNORECASE,
+)
+# "Reference audio 1" is no candidate.
+_REFERENCE = re.compile(rf"\breference[ _-](?:{_NOUN})\s?{_HASH}(?:{_CARDINAL}|[A-L]\b)", re.IGNORECASE)
+# "not the second but the fourth", "the fourth, not the second": ordinals without a noun.
+_CONTRAST = re.compile(
+    rf"\b(?:not\s(?:the\s)?(?P<no>{_ORDINAL}),?\sbut\s(?:rather\s)?(?:the\s)?(?P<yes>{_ORDINAL})"
+    rf"|(?P<first>{_ORDINAL}),?\s(?:and\s)?not\s(?:the\s)?(?P<other>{_ORDINAL}))(?=\s{{0,2}}(?:[.,;!)\"'*]|\Z))",
+    re.IGNORECASE,
+)
+_CHOOSERS = re.compile(r"\b(?:choose|chose|pick|select|selected|go with)\s\Z", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]+|\d+")
 _TAG = re.compile(r"\[\s?ANSWER\s?\]", re.IGNORECASE)
 _LABEL = re.compile(r"\bAudio (\d+)\b|\boption Z\b")
 _DENIES = re.compile(
-    r"\b(?:not?|never|neither|nor|cannot|without|unlike|except|but|if|whether|maybe|perhaps|wrong|incorrect)\b|n't\b|\?",
+    r"\b(?:not?|never|neither|nor|cannot|without|unlike|except|but|if|whether|maybe|perhaps|wrong|incorrect|unlikely|improbable|hardly|"
+    r"scarcely|barely|nobody|no one|rul\w+ out|exclu\w+|reject\w*|eliminat\w+|discard\w*|dismiss\w*|disqualif\w+|avoid\w*|refus\w+|"
+    r"hesita\w+|doubt\w*|mistake|ignor\w+|almost|nearly|consider\w*|used to|might|could|least favou?rite|worst|poorest|lacks?|lacking|miss(?:es|ing)|fails?|failed|(?:is|are|was|'s)\s(?:\w+\s)?out(?!\sof)|"
+    r"least\s(?:likely|plausible|probable|suitable|fitting|appropriate|convincing|correct)|than\s(?:the\s)?Audio \d+)\b|n't\b|\?",
     re.IGNORECASE,
 )
 _COMMITS = re.compile(
@@ -141,18 +172,51 @@ def canonical(response: str, n_options: int) -> str:
     tags = list(_TAG.finditer(text))
     start = tags[-1].end() if tags else 0
     if alone := _ALONE.fullmatch(text, start):
-        return f"{text[:start]} {_label(alone['place'], n_options)}"
+        named = _several(alone["places"], n_options)
+        return text if _twice(named) else f"{text[:start]} {named}"
+    text = _FROM_END.sub(lambda match: _from_end(match, n_options), _REFERENCE.sub("the reference", text))
     text = _CHINESE_ORDERED.sub(lambda match: f" {_label(match['place'], n_options)} ", text)
     text = _ORDERED.sub(lambda match: _several(match["places"], n_options), text)
     text = _NUMBERED.sub(lambda match: _several(match["places"], n_options), text)
-    return _CUED.sub(lambda match: f"{match['cue'].rstrip('#')} {_label(match['place'], n_options)}", text)
+    text = _CUED.sub(lambda match: _cued(match, n_options), text)
+    return _CONTRAST.sub(lambda match: _several(match[0], n_options), text)
+
+
+def _cued(match: re.Match[str], n_options: int) -> str:
+    """What follows a cue with labels for places; "I pick one" and "4/4" name none."""
+    if match["places"].casefold() == "one" and _CHOOSERS.search(match["cue"]):
+        return match[0]
+    named = _several(match["places"], n_options)
+    return match[0] if _twice(named) else f"{match['cue'].rstrip('#')} {match['not'] or ''}{named}"
+
+
+def _twice(named: str) -> bool:
+    """Whether one place is named twice and no other: "4/4" is a metre, "2 2" a slip."""
+    found = _LABEL.findall(named)
+    return len(found) > 1 and len(set(found)) == 1
+
+
+def _from_end(match: re.Match[str], n_options: int) -> str:
+    """A place counted from the end as an ordinal: second to last of 5 is the fourth."""
+    if match["many"]:
+        return f"{match['rank'] or 'first'} and last {match['many']}"
+    rank = (
+        2 if (match["rank"] or "next").casefold() == "next" else _number(match["rank"].casefold(), n_options)
+    )
+    if match["but"]:
+        rank = _CARDINALS.index(match["but"].casefold()) + 1
+    return _ORDINALS[max(0, n_options + 1 - rank)] if n_options + 1 - rank < len(_ORDINALS) else match[0]
 
 
 def _several(places: str, n_options: int) -> str:
     """A list such as "first and the third" or "2, 4" with a label for each place, the words between them kept."""
-    return _WORD.sub(
+    named = _WORD.sub(
         lambda word: _label(word[0], n_options) if _is_place(word[0]) else word[0], _plain_ordinals(places)
     )
+    if len(set(_LABEL.findall(named))) > 1:
+        # Words that the reader of statements takes for the start of another clause, and "/" for a fraction's.
+        named = re.sub(r"/|as well as|followed by|then|plus", " or ", named, flags=re.IGNORECASE)
+    return named
 
 
 def _plain_ordinals(places: str) -> str:
@@ -205,7 +269,7 @@ class Asked(NamedTuple):
 class RuleReader:
     """Reads options by the rules of this file. Free, deterministic, and it refuses rather than guesses."""
 
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def read(self, asked: Sequence[Asked]) -> list[Extraction]:
         """One extraction per response."""

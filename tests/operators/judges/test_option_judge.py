@@ -30,7 +30,12 @@ class Echo:
     [
         ("Explanation: it says so.\nDecision: 3", 2, None),
         ("**Decision:** 4.", 3, None),
-        ("Decision: 1\nOn second thought\nDecision: 2", 1, None),
+        ("Decision: 2\nOn second thought, still:\nDecision: **2**", 1, None),
+        ("Decision: 1\nOn second thought\nDecision: 2", None, "judge_unparsed"),
+        ("Decision: none\n\nDecision: 2", None, "judge_unparsed"),
+        ("Decision: 2\nDecision: 3 or 4", None, "judge_unparsed"),
+        ("Decision: 2, several", None, "judge_unparsed"),
+        ("Decision: 2 and the third", None, "judge_unparsed"),
         ("decision: [none]", None, "judged_none"),
         ("Decision: several", None, "judged_several"),
         ("Decision: 9", None, "option_out_of_range"),
