@@ -65,7 +65,9 @@ def test_missing_packages_of_a_checkpoint_are_told_before_the_run():
 @pytest.mark.parametrize("name", ["qwen2_audio", "qwen2_5_omni"])
 def test_one_and_six_clips_in_one_batch(tiny, clips, name):
     done = asked(model(tiny[name]), [("Which?", TEXTS, clips[:1], 0), ("Which?", OPTIONS, clips, 0)])
-    assert list(done["response_error"]) == [None, None] and all(done["response"])
+    # Random weights also write nothing but white space at times; then the row says so, and was read all the same.
+    for response, error in zip(done["response"], done["response_error"], strict=True):
+        assert (error is None and response) or error.startswith("empty_answer")
     usages = [json.loads(text) for text in done["usage"]]
     assert [usage["n_audio"] for usage in usages] == [1, 6]
     # 25 audio tokens a second, at 1, 1.25 ... 2.25 s: six clips are 9.75 s, and the longer prompt shows it.
