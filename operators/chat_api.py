@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass as plain_dataclass
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator
@@ -94,7 +94,7 @@ class ChatEndpoint:
     all its `max_tokens` and read as much as the dearest prompt so far; the rows not asked get the reason `spend_limit`. What
     a prompt costs shows first in a reply: requests in flight until then may pass the limit by their prompts. An attempt that
     ends without a usage though the server may have worked (no answer in time, a cut connection, an answer that cannot be
-    read) counts as its worst case. The limit holds for one client: a stage of a run has one (`Stage`), and so several
+    read) counts as its worst case towards the limit; totals of a run count what replies say. The limit holds for one client: a stage of a run has one (`Stage`), and so several
     stages that ask the same endpoint (the strategies of a MUGEN run, the chains of a perturbed one) have one limit each.
     """
 
@@ -169,13 +169,6 @@ def harmless(message: Mapping[str, Any], control_tokens: Sequence[str]) -> dict[
     return {**message, "content": parts}
 
 
-def _with_cost(reply: Reply, lost: float) -> Reply:
-    """`reply` with what its failed attempts may have cost added to its cost."""
-    if not lost:
-        return reply
-    return replace(reply, usage={**reply.usage, "cost": reply.usage.get("cost", 0.0) + lost})
-
-
 class ChatClient:
     """Asks one endpoint; remembers between calls how fast it may ask, what it has spent, and whether the server is gone."""
 
@@ -213,15 +206,14 @@ class ChatClient:
 
     async def _ask(self, client: Any, body: Mapping[str, Any]) -> Reply:
         """One request, tried until it has an answer or a reason."""
-        tries, waits, waited, lost = 0, 0, 0.0, 0.0
+        tries, waits, waited = 0, 0, 0.0
         while True:
             async with self._pace.slot() as sent:
                 if refused := self._refused():
-                    return _with_cost(Reply(reason=refused), lost)
-                reply, fault, lost_now = await self._attempt(client, body)
-                lost += lost_now
+                    return Reply(reason=refused)
+                reply, fault = await self._attempt(client, body)
                 if reply is not None:
-                    return _with_cost(self._settled(reply), lost)
+                    return self._settled(reply)
                 if fault.kind == "wait":
                     waits += 1
                     waited += (pause := self._backoff(waits, fault))
@@ -235,12 +227,10 @@ class ChatClient:
             if fault.kind == "retry" and tries <= self._spec.retries and pause <= self._spec.patience_seconds:
                 await asyncio.sleep(pause)
                 continue
-            return _with_cost(self._failed(fault, tries), lost)
+            return self._failed(fault, tries)
 
-    async def _attempt(
-        self, client: Any, body: Mapping[str, Any]
-    ) -> tuple[Reply | None, Fault | None, float]:
-        """A reply or a fault, and what the attempt counts as lost where no usage says what it cost."""
+    async def _attempt(self, client: Any, body: Mapping[str, Any]) -> tuple[Reply | None, Fault | None]:
+        """A reply or a fault. What a lost attempt may have cost counts as spent, but is no cost of a reply: nobody knows it."""
         import openai
 
         spec = self._spec
@@ -262,9 +252,9 @@ class ChatClient:
             reply, fault = None, what_happened(error, spec.timeout_seconds, self._key)
         finally:
             self._reserved -= reserve
-        lost = reserve if fault is not None and fault.perhaps_charged else 0.0
-        self.spent += lost
-        return reply, fault, lost
+        if fault is not None and fault.perhaps_charged:
+            self.spent += reserve
+        return reply, fault
 
     def _read(self, raw: Any) -> tuple[Reply | None, Fault | None]:
         """A chat completion as a reply, with a reason where it holds no text of the model's."""
