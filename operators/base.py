@@ -54,8 +54,8 @@ class Resources:
 class Stage:
     """A named Spec and its resources, of which a Spec takes no more than its `takes_at_most` says, where it has one.
 
-    That is for what a cluster config cannot know: who asks a server over the network gains nothing from a GPU, and has
-    his pace and his money in one place only as one worker.
+    That is for what a cluster config cannot know: what asks a server over the network gains nothing from a GPU, and
+    keeps its pace and its spending in one place only as one worker.
     """
 
     name: str

@@ -83,12 +83,11 @@ class ChatEndpoint:
     texts is left in what is sent: as with the local backends, "<|im_end|>" becomes "< |im_end|>". "<|" is how those of most
     models begin; name what others have: "<start_of_turn>" and "<end_of_turn>" (Gemma), "[INST]" and "[/INST]" (Mistral).
 
-    Where the server lives and
-    how patiently it is asked is not: `base_url` (None: the client's own default), `token_field` (what the server calls
-    `max_tokens`), `timeout_seconds` (one attempt, whole answer included), `retries` (further attempts after a fault of one
-    request), `patience_seconds` (how long one request waits in all when the server says 429; for one that asks for more
-    nobody waits), `concurrency` (most requests in flight), `give_up_after` (requests failed in a row that make the server
-    unavailable).
+    Where the server lives and how patiently it is asked is not: `base_url` (None: the client's own default), `token_field`
+    (what the server calls `max_tokens`), `timeout_seconds` (one attempt, whole answer included), `retries` (further
+    attempts after a fault of one request), `patience_seconds` (how long one request waits in all when the server says 429;
+    for one that asks for more nobody waits), `concurrency` (most requests in flight), `give_up_after` (requests failed in a
+    row that make the server unavailable).
 
     Money: `prices` in whatever currency, `spend_limit` in the same. No request is sent that would pass the limit if it used
     all its `max_tokens` and read as much as the dearest prompt so far; the rows not asked get the reason `spend_limit`. What
@@ -280,14 +279,19 @@ class ChatClient:
         return Reply(None if reason else text, finish, usage, reason), None
 
     def _count(self, raw: Any) -> dict[str, float]:
-        """Token counts of one reply, and its cost where prices are known; adds the cost to what is spent."""
+        """Token counts of one reply, and its cost where prices are known; adds the cost to what is spent.
+
+        A reply that says nothing of tokens has no cost that anybody knows; towards the limit it counts as its worst case.
+        """
         names = ("prompt_tokens", "completion_tokens")
         usage = {name: count for name in names if isinstance(count := getattr(raw, name, None), int)}
         details = getattr(raw, "prompt_tokens_details", None)
         if isinstance(audio := getattr(details, "audio_tokens", None), int) and audio:
             usage["audio_tokens"] = audio
-        if self._spec.prices is not None:
-            cost = self._spec.prices.cost(usage) if usage else self._worst_case()
+        if self._spec.prices is not None and not usage:
+            self.spent += self._worst_case()
+        elif self._spec.prices is not None:
+            cost = self._spec.prices.cost(usage)
             self.spent += cost
             prompt = self._spec.prices.cost({**usage, "completion_tokens": 0})
             self._dearest_prompt = max(self._dearest_prompt, prompt)

@@ -65,9 +65,8 @@ def _explain_validation(error: ValidationError, where: str, target: type | None)
 def _given(problem: Any, said: str) -> str:
     """The wrong value, where that is one value (a rule between fields has all of them) and no secret."""
     given, value = problem["input"], repr(problem["input"])
-    own_rule = (
-        problem["type"] == "value_error"
-    )  # of a field of ours, whose words say what they may of the value
+    # A rule of ours says itself what may be said of the value.
+    own_rule = problem["type"] == "value_error"
     if own_rule or not isinstance(given, (str, int, float, bool, type(None))) or looks_like_a_key(value):
         return ""
     return f", not {value if len(value) <= LONGEST else value[: LONGEST - 3] + '...'}"

@@ -275,6 +275,16 @@ def test_an_attempt_of_which_nobody_says_the_cost_counts_towards_the_limit_as_it
     assert client.spent == pytest.approx(2.1e-3) and second.usage == {}
 
 
+def test_a_reply_without_a_usage_has_no_known_cost_and_counts_towards_the_limit():
+    said = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ok"}}
+    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [said]}
+    with ChatServer(lambda _, n: Raw(json.dumps(body).encode())) as server:
+        client = endpoint(server, prices=Prices(0, 10), spend_limit=1.0).connect()
+        (reply,) = client.ask(bodies(1))
+    assert reply.text == "ok" and reply.usage == {}
+    assert client.spent == pytest.approx(2e-3)  # 200 x 10 / 1e6
+
+
 def test_an_error_that_a_server_states_costs_nothing():
     with ChatServer(lambda body, n: Status(500)) as server:
         client = endpoint(server, prices=Prices(0, 10), spend_limit=1.0).connect()
