@@ -3,42 +3,38 @@
 The paper shows the mean of each model on each benchmark under every backbone and reads off that the ranking stays. *Our
 reading* of what to report beside it: means are taken over the rows that every backbone could score (`n_common`), so that no
 backbone is judged on other rows; agreement on the ranking of models is Kendall's W over the backbones and Spearman's rho of
-each with the first, per benchmark; `rho_rows` is Spearman's rho over the single rows, which stays informative where there are
-few models. The variance shares come from a two-way ANOVA without replication over [models, backbones] means: due to the
-model (what one wants to measure), due to the backbone (a shift of scale that leaves ranks alone), and their interaction.
+each with the first, per benchmark; Spearman's rho over the single rows stays informative where there are few models. The
+variance shares come from a two-way ANOVA without replication over [models, backbones] means: due to the model (what one
+wants to measure), due to the backbone (a shift of scale that leaves ranks alone), and their interaction. Intervals come
+from drawing items, each with all that every model and backbone has of it: they are about these models and these
+backbones, which were chosen and not drawn.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from operators.analysis.cells import Items
+from operators.analysis.correlations import clustered_rank_correlation, spearman_only
+from operators.analysis.estimates import ESTIMATES, FEW, Line, estimate, percentile_interval, share_interval
 from operators.statistics import eta_squared, kendalls_w, t_interval
 
-
-class Agreement(NamedTuple):
-    """How far backbones agree on one benchmark; None where a statistic needs more models or some variance."""
-
-    benchmark: str
-    n_models: int
-    kendalls_w: float | None
-    spearman: tuple[float | None, ...]
-    rho_rows: tuple[float | None, ...]
-    from_model: float | None
-    from_backbone: float | None
-    interaction: float | None
-
-
+N_RESAMPLES = 1000
+OVER_ITEMS = "percentile bootstrap, items drawn with all models and backbones"
+SHARES = ("share_model", "share_backbone", "share_interaction")
+ALL = "all backbones"
+# One estimate of one benchmark. `versus`: the backbone that is compared with the first, or ALL.
+AGREEMENT = pa.schema([pa.field("benchmark", pa.string()), *ESTIMATES])
 MEANS = pa.schema(
     [
         ("model", pa.string()),
         ("benchmark", pa.string()),
         ("backbone", pa.string()),
-        # `mean_low`, `mean_high`: Student's 95% interval over `n_items`; null for one item. `n_common` counts rows.
+        # `mean_low`, `mean_high`: Student's 95% interval over `n_items`, cut at 0 and 1; null for one item. `n_common` counts rows.
         *((name, pa.float64()) for name in ("mean", "mean_low", "mean_high")),
         *((name, pa.int64()) for name in ("n_items", "n_common")),
         ("n_scored", pa.int64()),
@@ -64,51 +60,114 @@ def means(rows: pa.Table, scores: Mapping[str, np.ndarray]) -> pa.Table:
             by_item = [values[kept[items == item]].mean() for item in dict.fromkeys(items)]
             mean = float(np.mean(by_item)) if by_item else None
             n = int((~np.isnan(mine)).sum())
-            ends = [_or_none(end) for end in t_interval(by_item)]
+            ends = [None if math.isnan(end) else end for end in t_interval(by_item, bounds=(0, 1))]
             found.append((model, benchmark, backbone, mean, *ends, len(by_item), len(kept), n, len(mine) - n))
     return pa.Table.from_pylist([dict(zip(MEANS.names, row, strict=True)) for row in found], schema=MEANS)
 
 
-def agreement(rows: pa.Table, scores: Mapping[str, np.ndarray], table: pa.Table) -> list[Agreement]:
-    """One row per benchmark; `table` as `means` gives it for the same rows and scores."""
-    backbones, entries = list(scores), table.to_pylist()
-    benchmark_of = np.array(rows["benchmark"].to_pylist(), dtype=object)
-    found = []
-    for benchmark in sorted({entry["benchmark"] for entry in entries}):
-        mine = [entry for entry in entries if entry["benchmark"] == benchmark and entry["mean"] is not None]
-        models = list(dict.fromkeys(entry["model"] for entry in mine))
-        by_place = {(entry["model"], entry["backbone"]): entry["mean"] for entry in mine}
-        grid = np.array([[by_place[model, one] for one in backbones] for model in models])
-        here = benchmark_of == benchmark
-        found.append(agreement_of(benchmark, grid, [values[here] for values in scores.values()]))
-    return found
+def agreement(
+    rows: pa.Table,
+    scores: Mapping[str, np.ndarray],
+    metric: str,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+) -> pa.Table:
+    """AGREEMENT of rows and scores as `means` takes them: W, rho over models, rho over rows, shares of variance.
+
+    What does not exist is null, and so is an interval; `note` says why.
+    """
+    frame = rows.select(["model", "benchmark", "item_id"]).to_pandas()
+    found: list[Line] = []
+    for benchmark, places in sorted(frame.groupby("benchmark").indices.items()):
+        models, items = (frame[name].iloc[places].tolist() for name in ("model", "item_id"))
+        here = {backbone: values[places] for backbone, values in scores.items()}
+        lines = [
+            *over_models(metric, models, items, here, n_resamples, seed),
+            *over_rows(metric, items, here, n_resamples, seed),
+        ]
+        found += [{"benchmark": benchmark, **line} for line in lines]
+    return pa.Table.from_pylist(found, schema=AGREEMENT)
 
 
-def agreement_of(benchmark: str, grid: np.ndarray, rows: list[np.ndarray]) -> Agreement:
-    """grid: [models, backbones] means. rows: per backbone its row scores, NaN where it has none."""
-    enough = grid.ndim == 2 and min(grid.shape) >= 2
-    w = kendalls_w(grid.T) if enough else math.nan
-    shares = eta_squared(grid) if enough else (math.nan,) * 3
-    columns = grid.T if enough else []
-    return Agreement(
-        benchmark,
-        len(grid),
-        _or_none(w),
-        tuple(spearman(columns[0], column) for column in columns),
-        tuple(spearman(rows[0], row) for row in rows),
-        *(_or_none(share) for share in shares),
-    )
+def over_models(
+    metric: str,
+    models: Sequence[str],
+    items: Sequence[str],
+    scores: Mapping[str, np.ndarray],
+    n_resamples: int,
+    seed: int,
+) -> Iterator[Line]:
+    """The statistics of [models, backbones] means, each with what its resamples say and why it has none."""
+    cells = _common(models, items, np.stack(list(scores.values()), axis=-1))
+    n_items, n_models = cells[0].sums.shape
+    values = of_grid(_grid(cells, np.ones(n_items)))
+    drawn = np.empty((0, len(values)))
+    if n_items > 1 and n_models > 1:
+        rng, even = np.random.default_rng(seed), np.full(n_items, 1 / n_items)
+        drawn = np.array([of_grid(_grid(cells, rng.multinomial(n_items, even))) for _ in range(n_resamples)])
+    others = list(scores)[1:]
+    named = [*((name, ALL) for name in ("kendalls_w", *SHARES)), *(("spearman_rho", one) for one in others)]
+    for (name, versus), value, draws in zip(named, values, drawn.T, strict=True):
+        share = name in SHARES
+        yield estimate(
+            "ablation", metric, name, value, n=n_models, unit="models", n_clusters=n_items,
+            method=f"{OVER_ITEMS}, moved by twice its bias" if share else OVER_ITEMS,
+            interval=share_interval(draws, value) if share else percentile_interval(draws),
+            versus=versus, notes=_why(name, value, n_models, n_items),
+        )  # fmt: skip
 
 
-def spearman(a: np.ndarray, b: np.ndarray) -> float | None:
-    """Spearman's rho of the pairs that have both values; None for fewer than three of them, or a constant side."""
-    from scipy.stats import spearmanr
+def of_grid(grid: np.ndarray) -> np.ndarray:
+    """Of means [models, backbones]: W, the shares of model, backbone and both, rho of every backbone with the first.
 
-    both = ~(np.isnan(a) | np.isnan(b))
-    if both.sum() < 3 or np.ptp(a[both]) == 0 or np.ptp(b[both]) == 0:
-        return None
-    return float(spearmanr(a[both], b[both]).statistic)
+    NaN where a statistic needs more models (rho three), or a spread that the means do not have.
+    """
+    n_models, n_backbones = grid.shape
+    if n_models < 2 or not np.isfinite(grid).all():
+        return np.full(len(SHARES) + n_backbones, np.nan)
+    rhos = [spearman_only(grid[:, 0], column) if n_models > 2 else math.nan for column in grid.T[1:]]
+    return np.array([kendalls_w(grid.T), *eta_squared(grid), *rhos])
 
 
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
+def over_rows(
+    metric: str, items: Sequence[str], scores: Mapping[str, np.ndarray], n_resamples: int, seed: int
+) -> Iterator[Line]:
+    """Spearman's rho of every backbone with the first over the rows that both scored, items drawn with all their rows."""
+    first, *others = scores
+    for other in others:
+        a, b = scores[first], scores[other]
+        line = clustered_rank_correlation("ablation", metric, other, a, b, items, n_resamples, seed)
+        if line["estimate"] is None:
+            line["note"] = "; ".join(
+                ["no value: few rows, or scores that do not vary", line["note"] or ""]
+            ).strip("; ")
+        yield line
+
+
+def _common(models: Sequence[str], items: Sequence[str], values: np.ndarray) -> list[Items]:
+    """Per backbone what its means are means of: of the rows [rows, backbones] that every backbone scored."""
+    kept = np.flatnonzero(~np.isnan(values).any(axis=1))
+    at = [np.unique([names[place] for place in kept], return_inverse=True)[1] for names in (items, models)]
+    shape = tuple(len(set(codes.tolist())) for codes in at)
+    sums, counts = np.zeros((values.shape[1], *shape)), np.zeros(shape)
+    np.add.at(counts, tuple(at), 1.0)
+    for place, total in enumerate(sums):
+        np.add.at(total, tuple(at), values[kept, place])
+    return [Items(total, counts) for total in sums]
+
+
+def _grid(cells: Sequence[Items], weights: np.ndarray) -> np.ndarray:
+    """Means [models, backbones], every item counted as often as `weights` says."""
+    return np.stack([one.means(weights) for one in cells], axis=-1)
+
+
+def _why(name: str, value: float, n_models: int, n_items: int) -> list[str]:
+    """What a reader must know of a statistic of so few models, and why one is not there."""
+    if math.isnan(value):
+        least = 3 if name == "spearman_rho" else 2
+        lacking = n_models < least
+        return [
+            f"no value: {f'{n_models} of {least} models it needs' if lacking else 'means that do not vary'}"
+        ]
+    few = [f"few models ({n_models})"] if n_models < FEW else []
+    return few + (["one item cannot be drawn anew"] if n_items < 2 else [])

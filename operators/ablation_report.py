@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from operators.ablation import Agreement
 from operators.leaderboard import ABSENT, MIN_WIDTH, markdown_cell, printable
 
 KEY = (
     "Means over the rows that every backbone scored. W: Kendall's, agreement of all backbones on the order of the models. "
     "rho: Spearman's with the first backbone, over models and over rows. Variance: shares due to the model, to the "
-    "backbone (a shift that leaves the order alone) and to both together."
+    "backbone (a shift that leaves the order alone) and to both together. 95% intervals: bootstrap over items, each drawn "
+    "with all models and backbones."
 )
 
 
@@ -51,39 +51,41 @@ def _count(entry: dict) -> str:
     return str(whole) if entry["n_common"] == whole else f"{entry['n_common']}/{whole}"
 
 
-def agreement_lines(agreements: Sequence[Agreement], backbones: Sequence[str]) -> list[list[str]]:
+_NAMES = {
+    "kendalls_w": "W",
+    "share_model": "variance: model",
+    "share_backbone": "variance: backbone",
+    "share_interaction": "variance: both",
+}
+
+
+def agreement_lines(agreements: pa.Table) -> list[list[str]]:
     """Header and rows of the second table, as text."""
-    others = backbones[1:]
-    head = [
-        "Benchmark",
-        "Models",
-        "W",
-        *(f"rho {one}" for one in others),
-        *(f"rho rows {one}" for one in others),
-    ]
-    head += ["var. model", "var. backbone", "var. both"]
-    lines = [head]
-    for found in agreements:
-        rhos = list(found.spearman[1:]) or [None] * len(others)
-        numbers = [found.kendalls_w, *rhos, *found.rho_rows[1:]]
-        shares = [found.from_model, found.from_backbone, found.interaction]
-        percent = [ABSENT if share is None else f"{100 * share:.1f}%" for share in shares]
-        lines.append([found.benchmark, str(found.n_models), *(_number(n) for n in numbers), *percent])
+    lines = [["Benchmark", "Agreement", "Value", "95% interval", "n", "Items", "Note"]]
+    for one in agreements.to_pylist():
+        name = _NAMES.get(one["statistic"], f"rho over {_unit(one)}, {one['versus']}")
+        ends = ABSENT if one["low"] is None else f"{_number(one['low'])} to {_number(one['high'])}"
+        counts = f"{one['n']} {_unit(one)}", str(one["n_clusters"])
+        lines.append([one["benchmark"], name, _number(one["estimate"]), ends, *counts, one["note"] or ""])
     return lines
+
+
+def _unit(line: dict) -> str:
+    return "rows" if line["unit"] == "chains" else line["unit"]
 
 
 def _number(value: float | None) -> str:
     return ABSENT if value is None else f"{value:.3f}"
 
 
-def show(metric: str, table: pa.Table, agreements: Sequence[Agreement], backbones: Sequence[str]) -> None:
+def show(metric: str, table: pa.Table, agreements: pa.Table, backbones: Sequence[str]) -> None:
     """Print both tables."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, MIN_WIDTH)
     console.print(Text(f"{metric.upper()} under {len(backbones)} backbones", style="bold"))
     head, rows = grid(table, backbones)
-    for first, *lines in ([head, *rows], agreement_lines(agreements, backbones)):
+    for first, *lines in ([head, *rows], agreement_lines(agreements)):
         console.print(_drawn(first, lines))
     console.print(Text(KEY, style="dim"))
 
@@ -98,15 +100,13 @@ def _drawn(head: list[str], rows: list[list[str]]) -> Table:
     return drawn
 
 
-def to_markdown(
-    metric: str, table: pa.Table, agreements: Sequence[Agreement], backbones: Sequence[str]
-) -> str:
+def to_markdown(metric: str, table: pa.Table, agreements: pa.Table, backbones: Sequence[str]) -> str:
     """Both tables as Markdown."""
     head, rows = grid(table, backbones)
     parts = [f"# {metric.upper()} under {len(backbones)} backbones"]
     for first, *lines in (
         [[name.replace("\n", ", ") for name in head], *rows],
-        agreement_lines(agreements, backbones),
+        agreement_lines(agreements),
     ):
         drawn = [_row(first), _row(["---", *["---:"] * (len(first) - 1)], plain=True), *map(_row, lines)]
         parts.append("\n".join(drawn))

@@ -107,9 +107,17 @@ def wilson_interval_of_clusters(
     )
 
 
-def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    """Student's t interval of the mean of independent values; (nan, nan) for fewer than two."""
-    return t_interval_of_moments(Moments.of(_finite(np.asarray(values, dtype=np.float64), "values")), level)
+def t_interval(
+    values: ArrayLike, level: float = 0.95, bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> tuple[float, float]:
+    """Student's t interval of the mean of independent values; (nan, nan) for fewer than two.
+
+    It is cut at `bounds`, between which all values lie by nature, and so their mean: the interval holds the mean exactly as
+    often as the whole one.
+    """
+    of = Moments.of(_finite(np.asarray(values, dtype=np.float64), "values"))
+    low, high = t_interval_of_moments(of, level)
+    return (max(low, bounds[0]), min(high, bounds[1])) if of.n > 1 else (low, high)
 
 
 def t_interval_of_moments(of: Moments, level: float = 0.95) -> tuple[float, float]:

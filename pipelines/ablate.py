@@ -70,12 +70,13 @@ def ablate(config: DictConfig, name: str) -> None:
         rows = extract(responses, settings.cluster, journal)
         scored, tallies = score_with_each(settings, scorers, rows, store, journal)
 
-    table = means(rows, {backbone: values for backbone, (values, _) in scored.items()})
-    agreements = agreement(rows, {backbone: values for backbone, (values, _) in scored.items()}, table)
+    values = {backbone: found for backbone, (found, _) in scored.items()}
+    table, agreements = means(rows, values), agreement(rows, values, settings.metric)
     folder = Path(settings.out) if settings.out else free_folder(f"ablate-{settings.metric}")
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(by_row(rows, scored), folder / "rows.parquet", compression="zstd")
     pq.write_table(table, folder / "means.parquet")
+    pq.write_table(agreements, folder / "agreement.parquet")
     text = ablation_report.to_markdown(settings.metric, table, agreements, list(scorers))
     (folder / "ablation.md").write_text(text, encoding="utf-8")
     write_record(folder, config, {"extract": Extract(), **scorers}, journal, {"backbones": tallies})

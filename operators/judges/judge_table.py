@@ -27,7 +27,7 @@ RATINGS = pa.schema(
     ]
 )
 # What a judge makes of a model. `score_if_failed_0` counts the ratings that failed as 0: the worst that they could be.
-# `score_low`, `score_high`: Student's 95% interval over `n_items`, the trials of an item being averaged first (as the means
+# `score_low`, `score_high`: Student's 95% interval over `n_items`, cut at 0 and 1, the trials of an item being averaged first (as the means
 # of the leaderboard); the score itself is the mean over rows. Null for one item.
 JUDGED = pa.schema(
     [
@@ -69,7 +69,7 @@ def _row(
         if value is not None:
             by_item.setdefault(item, []).append(value)
     scored = [value for found in by_item.values() for value in found]
-    low, high = t_interval([sum(found) / len(found) for found in by_item.values()])
+    low, high = t_interval([sum(found) / len(found) for found in by_item.values()], bounds=(0, 1))
     return {
         **dict(zip(("model", "benchmark", "judge"), key, strict=True)),
         "accuracy": told["accuracy"],

@@ -2,7 +2,7 @@
 
 ARIA-Rubrics, Table 1 (colours by rank in the column) and section 3.4 (modes). Means and shares are those of
 summary.parquet. Intervals: Wilson's for accuracy, as in the summary; for a mean of scores Student's over items, the
-trials of an item being averaged first.
+trials of an item being averaged first, cut at 0 and 1.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def leaderboards(rows: pa.Table, summary: pa.Table) -> list[dict[str, Any]]:
 def _entry(row: dict[str, Any], means: dict[str, list[float]]) -> dict[str, Any]:
     cells: dict[str, Cell] = {}
     for name in MEASURES:
-        low, high = (None if math.isnan(end) else end for end in t_interval(means[name]))
+        low, high = (None if math.isnan(end) else end for end in t_interval(means[name], bounds=(0, 1)))
         cells[name] = {"value": row[f"{name}_mean"], "low": low, "high": high, "sd": row[f"{name}_sd"]}
     for name in SHARES:
         cells[name] = {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"]}

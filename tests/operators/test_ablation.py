@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from operators.ablation import agreement, agreement_of, means, spearman
+from operators.ablation import AGREEMENT, agreement, means, of_grid
 from operators.ablation_report import grid, to_markdown
 
 # Table 8, MMAR: Qwen2.5-1.5B, Qwen2.5-32B, Gemma-3n-E2B; nine models.
@@ -22,40 +22,96 @@ def rows_of(*triples):
     return pa.Table.from_pylist([dict(zip(names, triple, strict=True)) for triple in triples])
 
 
+def crossed(values):
+    """Rows and scores of a table [models, items] per backbone, on the benchmark "b"."""
+    n_models, n_items = np.shape(next(iter(values.values())))
+    rows = rows_of(*((f"m{m}", "b", str(i)) for m in range(n_models) for i in range(n_items)))
+    return rows, {backbone: np.ravel(table).astype(float) for backbone, table in values.items()}
+
+
+def by_name(table):
+    return {(line["statistic"], line["unit"], line["versus"]): line for line in table.to_pylist()}
+
+
 def test_the_published_m3_ranks_agree_and_the_shares_add_up():
-    found = agreement_of("MMAR", TABLE_8, [np.arange(3.0)] * 3)
+    w, model, backbone, both, *rhos = of_grid(TABLE_8)
     # Ranks of the three columns differ in four places: 1/2 swapped, and 5, 6, 7 in two orders.
     # Rank sums (1 = lowest): 26 26 21 18 13 14 10 7 3 -> 7 models; see the sum below.
     ranks = TABLE_8.argsort(axis=0).argsort(axis=0).sum(axis=1) + 3
     by_hand = 12 * ((ranks - ranks.mean()) ** 2).sum() / (3**2 * (9**3 - 9))
-    assert found.kendalls_w == pytest.approx(by_hand) and found.kendalls_w > 0.95
-    assert found.from_model + found.from_backbone + found.interaction == pytest.approx(1)
-    assert found.from_model > 0.8 > 0.1 > found.from_backbone
+    assert w == pytest.approx(by_hand) and w > 0.95
+    assert model + backbone + both == pytest.approx(1)
+    assert model > 0.8 > 0.1 > backbone and len(rhos) == 2
 
 
 def test_a_shift_of_scale_is_due_to_the_backbone_and_leaves_the_order():
     model = np.array([0.2, 0.4, 0.6])
-    found = agreement_of("b", np.stack([model, model + 0.3], axis=1), [model, model])
     # Sums of squares: models 2 * (0.04 + 0 + 0.04) = 0.16; backbones 3 * 2 * 0.15^2 = 0.135; nothing is left.
-    assert found.kendalls_w == pytest.approx(1) and found.spearman == (1.0, 1.0)
-    assert found.from_model == pytest.approx(0.16 / 0.295)
-    assert found.from_backbone == pytest.approx(0.135 / 0.295)
-    assert found.interaction == pytest.approx(0)
+    found = of_grid(np.stack([model, model + 0.3], axis=1))
+    assert found == pytest.approx([1, 0.16 / 0.295, 0.135 / 0.295, 0, 1])
 
 
 def test_reversed_ranks_of_two_backbones_agree_in_nothing():
     model = np.array([0.1, 0.2, 0.3, 0.4])
-    found = agreement_of("b", np.stack([model, model[::-1]], axis=1), [model, model[::-1]])
-    assert found.kendalls_w == pytest.approx(0) and found.spearman[1] == found.rho_rows[1] == pytest.approx(
-        -1
+    w, share, _, _, rho = of_grid(np.stack([model, model[::-1]], axis=1))
+    assert (w, share, rho) == pytest.approx((0, 0, -1))
+
+
+def test_one_model_has_no_ranking_and_the_note_says_so():
+    rows, scores = crossed({"one": [[0.1, 0.2, 0.4]], "two": [[0.2, 0.3, 0.9]]})
+    found = by_name(agreement(rows, scores, "m3", n_resamples=20))
+    for name in ("kendalls_w", "share_backbone"):
+        line = found[name, "models", "all backbones"]
+        assert (line["estimate"], line["low"], line["n"]) == (None, None, 1)
+        assert "no value: 1 of 2 models it needs" in line["note"]
+    assert "1 of 3 models" in found["spearman_rho", "models", "two"]["note"]
+    over_rows = found["spearman_rho", "chains", "two"]
+    assert over_rows["estimate"] == pytest.approx(1) and "few items (3)" in over_rows["note"]
+
+
+def test_ranks_that_every_item_shares_leave_no_doubt_and_noise_leaves_some():
+    rng = np.random.default_rng(0)
+    level, noise = np.array([[0.2], [0.5], [0.8]]), rng.normal(0, 0.3, (2, 3, 40))
+    clear = agreement(*crossed({"one": level + 0 * noise[0], "two": level + 0.1 + 0 * noise[0]}), "m3", 50)
+    for line in clear.to_pylist():
+        assert line["low"] == pytest.approx(line["estimate"]) == line["high"], line["statistic"]
+    noisy = by_name(agreement(*crossed({"one": level + noise[0], "two": 0.5 + noise[1]}), "m3", 200))
+    w = noisy["kendalls_w", "models", "all backbones"]
+    assert 0 <= w["low"] < w["estimate"] <= w["high"] <= 1 and w["low"] < 0.6
+    assert (
+        (w["n"], w["n_clusters"]) == (3, 40)
+        and "few models (3)" in w["note"]
+        and "items drawn" in w["method"]
     )
-    assert found.from_model == pytest.approx(0)
+    for name in ("share_model", "share_backbone", "share_interaction"):
+        share = noisy[name, "models", "all backbones"]
+        assert 0 <= share["low"] <= share["estimate"] <= share["high"] <= 1 and share["low"] < share["high"]
+    assert agreement(*crossed({"one": level, "two": level}), "m3", 50).schema == AGREEMENT
 
 
-def test_one_model_has_no_ranking():
-    found = agreement_of("b", np.array([[0.1, 0.2]]), [np.array([0.1, 0.2, 0.4]), np.array([0.2, 0.3, 0.9])])
-    assert found.kendalls_w is None and found.from_backbone is None and found.spearman == ()
-    assert found.rho_rows == (1.0, 1.0)
+def test_an_item_is_drawn_with_all_its_models_backbones_and_trials():
+    # Items are level shifts that models and backbones share: whichever are drawn, the shares stay what they are.
+    item = np.linspace(0, 1, 30)
+    model = np.array([[0.0], [0.3], [0.4]])
+    rows, scores = crossed({"one": model + item, "two": model + item + 0.1})
+    doubled = pa.concat_tables([rows, rows]), {name: np.tile(values, 2) for name, values in scores.items()}
+    for made in ((rows, scores), doubled):
+        share = by_name(agreement(*made, "m3", 50))["share_model", "models", "all backbones"]
+        # Models: 2 * (0.0544 + 0.0044 + 0.0278) = 0.1733; backbones: 6 * 0.05^2 = 0.015.
+        assert share["estimate"] == pytest.approx(0.17333 / 0.18833, abs=1e-4)
+        assert share["high"] - share["low"] < 1e-9 and share["n_clusters"] == 30
+
+
+def test_scores_that_do_not_vary_and_a_single_item_have_no_interval_and_say_why():
+    flat = by_name(agreement(*crossed({"one": np.full((3, 4), 0.5), "two": np.full((3, 4), 0.5)}), "m3", 20))
+    for (name, unit, _), line in flat.items():
+        assert line["estimate"] is line["low"] is None and "not vary" in line["note"], (name, unit)
+    alone = by_name(
+        agreement(*crossed({"one": [[0.1], [0.2], [0.6]], "two": [[0.2], [0.4], [0.9]]}), "m3", 20)
+    )
+    w = alone["kendalls_w", "models", "all backbones"]
+    assert w["estimate"] == pytest.approx(1) and w["low"] is None
+    assert "one item cannot be drawn anew" in w["note"] and "few items (1)" in w["note"]
 
 
 def test_means_are_over_the_rows_that_every_backbone_scored_and_over_items_first():
@@ -69,19 +125,11 @@ def test_means_are_over_the_rows_that_every_backbone_scored_and_over_items_first
         ("y", "one", None, 0, 1),
         ("y", "two", None, 0, 0),
     ]
-    # Of "one" two items, 0.3 and 0.9: t of one degree of freedom 12.7062, standard error 0.4243 / sqrt(2) = 0.3.
-    assert (table[0]["mean_low"], table[0]["mean_high"]) == pytest.approx(
-        (0.6 - 3.81186, 0.6 + 3.81186), abs=1e-4
-    )
+    # Of "one" two items, 0.3 and 0.9: t of one degree of freedom 12.7062, standard error 0.4243 / sqrt(2) = 0.3: 0.6 -+ 3.8, cut.
+    assert (table[0]["mean_low"], table[0]["mean_high"]) == (0, 1)
     assert [e["n_items"] for e in table] == [2, 2, 0, 0] and table[2]["mean_low"] is None
-    (found,) = agreement(rows, scores, means(rows, scores))
-    assert found.n_models == 1, "a model without a common row takes no part"
-
-
-def test_spearman_leaves_out_what_is_missing_and_says_none_for_too_little():
-    a = np.array([1.0, 2.0, np.nan, 3.0])
-    assert spearman(a, np.array([5.0, 6.0, 0.0, 9.0])) == pytest.approx(1)
-    assert spearman(a[:3], a[:3]) is None and spearman(np.ones(4), a) is None
+    line, *_ = agreement(rows, scores, "m3").to_pylist()
+    assert (line["n"], line["n_clusters"]) == (1, 2), "a model without a common row takes no part"
 
 
 def test_the_table_has_a_column_per_backbone_and_benchmark_and_names_are_only_text():
@@ -91,5 +139,5 @@ def test_the_table_has_a_column_per_backbone_and_benchmark_and_names_are_only_te
     head, lines = grid(table, list(scores))
     assert head == ["Model", "one\nb", "one\nc", "two\nb", "two\nc", "rows"]
     assert lines[0] == ["best", "0.8000", "-", "0.8000", "-", "1 + 0/1"]
-    text = to_markdown("m3", table, agreement(rows, scores, table), list(scores))
+    text = to_markdown("m3", table, agreement(rows, scores, "m3"), list(scores))
     assert "<b>" not in text and "x\\|y" in text and "var\\. model" not in text

@@ -190,7 +190,15 @@ def test_an_interval_is_that_of_student():
         pytest.approx(0.5 - 12.7062 * 0.5, abs=1e-4),
         pytest.approx(0.5 + 12.7062 * 0.5, abs=1e-4),
     )
-    assert np.isnan(t_interval([0.3])).all()
+    assert np.isnan(t_interval([0.3])).all() and np.isnan(t_interval([0.3], bounds=(0, 1))).all()
+
+
+def test_the_interval_of_a_mean_of_scores_ends_where_scores_do():
+    # 0.9 and 1.0: 0.95 -+ 12.7062 * 0.05 is 0.3147 to 1.5853, and no mean of scores lies above 1.
+    assert t_interval([0.9, 1.0], bounds=(0, 1)) == (pytest.approx(0.3147, abs=1e-4), 1)
+    assert t_interval([0.0, 0.1], bounds=(0, 1)) == (0, pytest.approx(0.6853, abs=1e-4))
+    inside = [0.4, 0.5, 0.6]
+    assert t_interval(inside, bounds=(0, 1)) == t_interval(inside)
 
 
 def test_a_night_that_did_not_finish_is_not_compared_with(tmp_path):

@@ -338,7 +338,7 @@ def test_trials_and_verdicts_are_browsed_beside_responses(tmp_path):
             in said["categories"]
         )
         tab.select_option("#category-measure", "aria")
-        assert "intervals over items (Student's). Few items" in tab.inner_text("#categories")
+        assert "intervals over items (Student's, cut at 0 and 1). Few items" in tab.inner_text("#categories")
         assert (
             "half of Wald's" in said["mugen"] and "Few items in some rows (2 at the least)" in said["mugen"]
         )

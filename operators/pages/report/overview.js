@@ -45,7 +45,7 @@ function leaderboard(board, labels) {
   const metrics = Object.keys(labels);
   const n = board.models.map((entry) => entry.n_items);
   const told = `${board.benchmark}: ${span(n)} items. ` +
-    `The stronger the colour, the better the rank in the column; small print: 95% intervals over items (Student's; for shares Wilson's).${Math.min(...n) < 20 ? " Few items: the intervals are rough." : ""}`;
+    `The stronger the colour, the better the rank in the column; small print: 95% intervals over items (Student's, cut at 0 and 1; for shares Wilson's).${Math.min(...n) < 20 ? " Few items: the intervals are rough." : ""}`;
   const { charts } = board;
   const lines = charts.correlation_lines;
   return [
@@ -80,7 +80,7 @@ function categoryTables(blocks, labels) {
         })));
       const kind = block.kind.replaceAll("_", " ");
       const heads = [node("th", { scope: "col" }, kind), ...models.map((model) => node("th", { scope: "col", class: "n" }, model))];
-      return grid(`${labels[column] ?? "Accuracy %"}, ${block.benchmark} by ${kind}; colours rank the models within a row; small print: 95% intervals over items (${column === "accuracy" ? "Wilson's" : "Student's"}).${few}`, heads, rows, "board");
+      return grid(`${labels[column] ?? "Accuracy %"}, ${block.benchmark} by ${kind}; colours rank the models within a row; small print: 95% intervals over items (${column === "accuracy" ? "Wilson's" : "Student's, cut at 0 and 1"}).${few}`, heads, rows, "board");
     }));
   }
   fill();

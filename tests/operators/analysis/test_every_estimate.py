@@ -60,6 +60,7 @@ ESTIMATES = {
     ),
     "ranks": (judges.RANKS, {}),
     "judges": (judge_table.JUDGED, {"score": ("score_low", "score_high", "n_items")}),
+    "backbones": (ablation.AGREEMENT, {"estimate": ("low", "high", "n")}),
     "ablation": (ablation.MEANS, {"mean": ("mean_low", "mean_high", "n_items")}),
     "perturbation": (
         perturbation_effects.EFFECTS,
@@ -97,6 +98,7 @@ PLAIN = {
     "ranks": {"aria", "score", "aria_rank", "judge_rank"},
     # Of summary.parquet, which has their intervals and n; a bound by arithmetic.
     "judges": {"accuracy", "aria", "score_if_failed_0"},
+    "backbones": {"p"},
     "ablation": set(),
     "perturbation": set(),
     # Means over benchmarks of what summary.parquet has.
@@ -110,12 +112,6 @@ PLAIN = {
     # The clips themselves, all of them.
     "balance": {"mean", "mean_absolute_difference", "sd", "largest"},
 }
-# Estimates without an interval, and why: nothing here may be read as more than a description.
-WITHOUT = {
-    # W, rho and shares of variance over the two or three backbones of an ablation: these were chosen, not drawn, and so few
-    # cannot be drawn anew. `pipelines.analyse ablation=FOLDER` gives rho with its interval over models.
-    ablation.Agreement: {"kendalls_w", "spearman", "rho_rows", "from_model", "from_backbone", "interaction"},
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("table", ESTIMATES)
@@ -127,11 +123,6 @@ def test_a_number_is_an_estimate_with_its_interval_and_n_or_is_named_as_plain(ta
     assert numbers == set(found) | (beside & numbers) | PLAIN[table]
     if "low" in columns.names:
         assert "method" in columns.names
-
-
-def test_what_has_no_interval_is_named_with_its_n():
-    for made, named in WITHOUT.items():
-        assert named == set(made._fields) - {"benchmark", "n_models"}
 
 
 def test_the_page_shows_every_mean_share_correlation_and_variance_with_interval_and_n(monkeypatch):

@@ -14,15 +14,15 @@ def board(rows):
 
 
 def test_the_interval_of_a_mean_is_over_items():
-    """Two trials of each of three items. Items: 0.2, 0.4, 0.6, so mean 0.4, sd 0.2, half width 4.3027 * 0.2 / sqrt(3)."""
-    scores = {"i0": (0.1, 0.3), "i1": (0.4, 0.4), "i2": (0.5, 0.7)}
+    """Two trials of each of three items. Items: 0.3, 0.4, 0.5, so mean 0.4, sd 0.1, half width 4.3027 * 0.1 / sqrt(3)."""
+    scores = {"i0": (0.2, 0.4), "i1": (0.4, 0.4), "i2": (0.4, 0.6)}
     rows = [row(item, "a", n, "x", trial=trial) | {METRICS[0]: value}
             for n, (item, values) in enumerate(scores.items()) for trial, value in enumerate(values)]  # fmt: skip
     (entry,) = board(finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))["models"]
     cell = entry["cells"][METRICS[0]]
-    assert (cell["low"], cell["high"]) == pytest.approx((0.4 - 0.4968, 0.4 + 0.4968), abs=1e-4)
+    assert (cell["low"], cell["high"]) == pytest.approx((0.4 - 0.2484, 0.4 + 0.2484), abs=1e-4)
     (one,) = board(finish_rows(pa.Table.from_pylist(rows[:2], schema=result_schema())))["models"]
-    assert one["cells"][METRICS[0]]["value"] == pytest.approx(0.2) and one["cells"][METRICS[0]]["low"] is None
+    assert one["cells"][METRICS[0]]["value"] == pytest.approx(0.3) and one["cells"][METRICS[0]]["low"] is None
 
 
 def test_numbers_are_those_of_the_summary_unrounded():
