@@ -33,6 +33,7 @@ from pipelines.ablate_settings import Ablate
 from pipelines.aria_eval import read_recorded
 from pipelines.config import ConfigError, build, entry, plain
 from pipelines.execution import resources, session
+from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.phases import Journal, extract, score
 from pipelines.preflight import check_counts, check_ready, needs_of
@@ -51,11 +52,13 @@ def ablate(config: DictConfig, name: str) -> None:
     settings: Ablate = plain(config)
     scorers = read_backbones(settings)
     store, journal = Store(settings.store.root), Journal()
+    needs = resources(getattr(settings.cluster, settings.metric))
+    stages = [Stage(settings.metric, spec, needs) for spec in scorers.values()]
+    for stage in stages:  # one after the other, each alone
+        check_memory([stage], settings.cluster)
     if settings.dry_run:
-        stage = getattr(settings.cluster, settings.metric)
-        stages = [(Stage(settings.metric, spec, resources(stage)), 0) for spec in scorers.values()]
         plan.show(
-            stages,
+            [(stage, 0) for stage in stages],
             settings.cluster,
             settings.store.root,
             Console(),
@@ -119,6 +122,7 @@ def asked(settings: Ablate, name: str, store: Store, journal: Journal) -> pa.Tab
     require(model)
     check_counts(model, needs_of(items), "choose another model, or model.limits.over_many=skip")
     check_ready(model)
+    check_memory([Stage("generate", model, resources(settings.cluster.generate))], settings.cluster)
     return gather(items, recorded, name, model, store, settings.cluster, journal)
 
 

@@ -31,6 +31,7 @@ from pipelines import plan
 from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
 from pipelines.judging import compare_judges, judge_stage, rate
+from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.phases import Journal, extract, score
 from pipelines.preflight import check_counts, check_ready, needs_of
@@ -62,8 +63,9 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     items = load_questions(benchmark, settings.dry_run)
     recorded = read_recorded(settings, benchmark, model, items, name)
     check_counts(model, needs_of(items), "choose another model, or model.limits.over_many=skip")
+    planned = stages(settings, model, scorers, judges, items, recorded)
+    check_memory((stage for stage, _ in planned), settings.cluster)
     if settings.dry_run:
-        planned = stages(settings, model, scorers, judges, items, recorded)
         plan.show(planned, settings.cluster, settings.store.root, Console())
         return
 

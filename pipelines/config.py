@@ -64,6 +64,7 @@ class Cluster:
     address: str | None = None  # of a running Ray cluster; null starts Ray on this machine
     num_cpus: int | None = None  # null: what Ray finds
     num_gpus: int | None = None
+    gpu_memory_gb: float | None = None  # of each GPU; null: not known, so what fits there is not judged
     object_store_mb: int = 200
     audio: StageResources = field(default_factory=lambda: StageResources(cpus=1))
     generate: StageResources = field(default_factory=lambda: StageResources(batch_size=8))

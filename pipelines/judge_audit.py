@@ -37,6 +37,7 @@ from pipelines.audit_record import write_audit
 from pipelines.audit_settings import AuditPlan, JudgeAudit, read_plan
 from pipelines.config import entry, plain
 from pipelines.execution import resources, session
+from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.phases import Journal, probe_audio
 from pipelines.preflight import check_ready
@@ -57,6 +58,7 @@ def audit(config: DictConfig, name: str, title: str) -> None:
     """
     settings: JudgeAudit = plain(config)
     planned = read_plan(settings)
+    check_memory([Stage("generate", planned.judge, resources(settings.cluster.generate))], settings.cluster)
     if settings.dry_run:
         available = (*CALL.names, *planned.items.column_names)
         plan.show(stages(planned, settings), settings.cluster, settings.store.root, Console(), available)

@@ -34,6 +34,7 @@ from pipelines import mugen_plan, plan
 from pipelines.at_hand import probe_at_hand
 from pipelines.config import Cluster, build, entry, plain
 from pipelines.execution import session
+from pipelines.memory import check_memory
 from pipelines.mugen_phases import fan_out, generate_trials, read_and_keep, refuse_unheard, usable
 from pipelines.mugen_record import counts_of_audio, show_sweep, write_run
 from pipelines.mugen_settings import MugenEval
@@ -65,6 +66,7 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
     """One run: results of `config` into `folder`, a generating model under `name`. SystemExit where it failed."""
     settings: MugenEval = plain(config)
     planned, reader = mugen_plan.read_plan(settings), build(settings.reader, "reader")
+    check_memory(mugen_plan.generating(planned, settings.cluster), settings.cluster)
     if settings.dry_run:
         chain = mugen_plan.stages(planned, settings.cluster)
         plan.show(chain, settings.cluster, settings.store.root, Console())

@@ -169,6 +169,11 @@ def warn_of_greedy_votes(voting: Any, sets: Mapping[GenerationSet, int]) -> None
         )
 
 
+def generating(planned: MugenPlan, cluster: Cluster) -> list[Stage]:
+    """The stages that ask the model."""
+    return [Stage(name, spec, resources(cluster.generate)) for name, spec, _ in by_model(planned)]
+
+
 def stages(planned: MugenPlan, cluster: Cluster) -> list[tuple[Stage, int]]:
     """The stages of this run with the rows each would look at; none for recorded answers, which need no Ray."""
     if isinstance(planned.model, Recorded):
@@ -177,7 +182,6 @@ def stages(planned: MugenPlan, cluster: Cluster) -> list[tuple[Stage, int]]:
     chain: list[tuple[Stage, int]] = [
         (Stage("audio", ProbeAudio(), resources(cluster.audio)), planned.items.num_rows)
     ]
-    for stage, spec, drawn in by_model(planned):
-        rows = fan_out(kept, drawn, planned.counts, planned.seed).num_rows
-        chain.append((Stage(stage, spec, resources(cluster.generate)), rows))
+    for stage, (_, _, drawn) in zip(generating(planned, cluster), by_model(planned), strict=True):
+        chain.append((stage, fan_out(kept, drawn, planned.counts, planned.seed).num_rows))
     return chain

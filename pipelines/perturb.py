@@ -32,6 +32,7 @@ from operators.weights import require
 from pipelines import plan
 from pipelines.config import ConfigError, build, entry, plain
 from pipelines.execution import resources, session
+from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.perturb_settings import Perturb, asked_conditions, tells_a_mode
 from pipelines.phases import Journal, extract, generate, probe_audio
@@ -59,9 +60,10 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     profiles = [summary_of(folder) for folder in settings.beside]
     items = load_questions(benchmark, settings.dry_run)
     check_counts(model, needs_of(items), "choose another model")
+    asks = Stage("generate", model, resources(settings.cluster.generate))
+    check_memory([asks], settings.cluster)
     if settings.dry_run:
         n = items.num_rows * len(conditions)
-        asks = Stage("generate", model, resources(settings.cluster.generate))
         reads = Stage("extract", Extract(), resources(settings.cluster.extract))
         hears = Stage("audio", ProbeAudio(), resources(settings.cluster.audio))
         plan.show(

@@ -16,6 +16,7 @@ from operators.locators import shown
 from operators.schema import ITEM
 from operators.weights import WeightsError
 from pipelines.config import Cluster
+from pipelines.memory import in_words
 from pipelines.throughput import Rate, lasting, measured
 
 # Columns that a run adds between its stages.
@@ -44,6 +45,8 @@ def show(
         body.add_row("reads", Text(", ".join(stage.spec.reads)))
         body.add_row("writes", Text(", ".join(stage.spec.writes)))
         body.add_row("identity", Text(_fingerprint(stage)))
+        if memory := in_words([stage], cluster):
+            body.add_row("memory", Text(memory))
         body.add_row("time", Text(_time(stage, rows, rates.get(_fingerprint(stage)))))
         console.print(Padding(body, (0, 0, 0, 10)))
     console.print(Text(_total(stages, rates)), soft_wrap=True)

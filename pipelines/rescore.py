@@ -19,7 +19,7 @@ from rich.console import Console
 
 from operators import drift_report, nights
 from operators.asked import names_in_results
-from operators.base import Spec, Stage
+from operators.base import Stage
 from operators.carrying import response_parts
 from operators.drift import Drift, drift, other_scorers
 from operators.extraction import Extract
@@ -33,6 +33,7 @@ from pipelines import plan
 from pipelines.aria_eval import METRIC_STAGES, nothing_tried
 from pipelines.config import build, entry, plain
 from pipelines.execution import resources
+from pipelines.memory import check_memory
 from pipelines.night_rows import failing, night_rows, summed
 from pipelines.phases import Journal
 from pipelines.record import free_folder, write_record, write_summary
@@ -56,8 +57,10 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
     store, journal = Store(settings.store.root), Journal()
     named = names_in_results(store)
     tell_unknown(store, named)
+    stages = [Stage(name, spec, resources(getattr(settings.cluster, name))) for name, spec in scorers.items()]
+    check_memory(stages, settings.cluster)
     if settings.dry_run:
-        show_plan(settings, store, scorers, named)
+        show_plan(settings, store, stages, named)
         return
 
     # Looked up first: the night to compare with must be there before hours of scoring, and may not be this one.
@@ -132,13 +135,10 @@ def tell_unknown(store: Store, named: Mapping[str, Any]) -> None:
         )
 
 
-def show_plan(settings: Rescore, store: Store, scorers: Mapping[str, Spec], named: Mapping[str, Any]) -> None:
+def show_plan(settings: Rescore, store: Store, scorers: list[Stage], named: Mapping[str, Any]) -> None:
     """What would be looked at; how much of it the store lacks shows when the keys are computed."""
     rows = sum(contents(store.shelf(f"asked/{fingerprint}")).rows for fingerprint in named)
-    chain = [Stage("extract", Extract(), resources(settings.cluster.extract))]
-    chain += [
-        Stage(name, scorers[name], resources(getattr(settings.cluster, name))) for name in METRIC_STAGES
-    ]
+    chain = [Stage("extract", Extract(), resources(settings.cluster.extract)), *scorers]
     stages = [(stage, rows) for stage in chain]
     plan.show(
         stages, settings.cluster, settings.store.root, Console(), (*ITEM.names, "response", "audio_hashes")

@@ -32,6 +32,7 @@ from pipelines import plan
 from pipelines.aria_eval import METRIC_STAGES, report_store, stop_if_failing
 from pipelines.config import build, entry, plain
 from pipelines.execution import resources, session
+from pipelines.memory import check_memory
 from pipelines.phases import Journal, extract, score
 from pipelines.record import free_folder, write_record
 from pipelines.responses import gold_answers
@@ -46,8 +47,9 @@ def main(config: DictConfig) -> None:
     run = find_run(settings.run)
     results = chosen_rows(settings, read_results(run))
     scorers = {m: build(getattr(settings.scorers, m), f"scorers.{m}") for m in METRIC_STAGES}
+    planned = stages(settings, scorers, results.num_rows * (1 + len(names)))
+    check_memory((stage for stage, _ in planned), settings.cluster)
     if settings.dry_run:
-        planned = stages(settings, scorers, results.num_rows * (1 + len(names)))
         given = (*ITEM.names, *CLIPS.names, *RESPONSE.names)
         plan.show(planned, settings.cluster, settings.store.root, Console(), given)
         return

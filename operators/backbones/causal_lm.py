@@ -34,8 +34,9 @@ class CausalLM:
 
     `dtype` bears on the scores and is identity; so does the way a GGUF file is converted. In bfloat16 and float16 the
     rounding of a row changes with the shape of its batch: scores then depend a little on batch-mates (M3: up to 0.06
-    was seen), in float32 they do not. `device` (None: the first GPU, else the CPU) and `tokens_per_batch`, the padded
-    tokens of one forward pass (None: what suits the device), say only how the work is done.
+    was seen), in float32 they do not. `device` (None: the first GPU, else the CPU), `tokens_per_batch`, the padded
+    tokens of one forward pass (None: what suits the device), and `memory_gb`, what the model needs at least in 16-bit
+    numbers (float32 takes twice as much), say only how the work is done.
     """
 
     version: ClassVar[int] = 1
@@ -45,6 +46,7 @@ class CausalLM:
     dtype: Dtype = "float32"
     device: str | None = execution_field(None)
     tokens_per_batch: int | None = execution_field(None)
+    memory_gb: float | None = execution_field(None, gt=0)
     conversion: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:

@@ -37,8 +37,9 @@ class TransformersChat(Lalm):
     fits Qwen2.5-Omni too, whose own one also wants the packages for video. chat_template: a
     template in Jinja's language, None: the checkpoint's. remote_code: the checkpoint's own name, where it comes with code
     that must be trusted. In bfloat16 and float16 a row's rounding changes a little with the shape of its batch; in float32
-    responses do not depend on batch-mates. `device` (None: the first GPU, else the CPU), `rows_at_once` and `packages`, what
-    the checkpoint's classes import beside `transformers`, say only how.
+    responses do not depend on batch-mates. `device` (None: the first GPU, else the CPU), `rows_at_once`, `packages`, what
+    the checkpoint's classes import beside `transformers`, and `memory_gb`, what it needs at least in 16-bit numbers, say only
+    how. The batch comes on top of it, and float32 takes twice as much.
 
     *Our reading*: a checkpoint's own decoding habits (repetition penalty, top-k) are not used; `temperature` and `top_p` are
     the whole of it.
@@ -56,6 +57,7 @@ class TransformersChat(Lalm):
     device: str | None = execution_field(None)
     rows_at_once: int = execution_field(8)
     packages: tuple[str, ...] = execution_field(())
+    memory_gb: float | None = execution_field(None, gt=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -41,8 +41,9 @@ class VllmChat(Lalm):
     comes with code that must be trusted. How, not what: `context_length` (tokens of prompt and response; None: what the
     checkpoint allows), `tensor_parallel` (None: all GPUs that the cluster config gives this worker), `gpu_memory` (share of
     each GPU), `rows_in_flight`, `restarts` (so many rows lost one after the other to dying engines end it),
-    `patience_seconds` (an engine that finishes no request for so long counts as dead), `engine` (further arguments of
-    vLLM's engine, by its names).
+    `patience_seconds` (an engine that finishes no request for so long counts as dead), `memory_gb` (what it needs at least in
+    16-bit numbers; the cache comes on top of it, and float32 takes twice as much), `engine` (further arguments of vLLM's
+    engine, by its names).
 
     Greedy decoding takes the likeliest token, as `transformers` does, but vLLM's kernels round differently and it batches as
     it sees fit: where two tokens are closer than that rounding, the two backends may part. Sampled responses have the row's
@@ -62,6 +63,7 @@ class VllmChat(Lalm):
     rows_in_flight: int = execution_field(64, ge=1)
     restarts: int = execution_field(8, ge=0)
     patience_seconds: float = execution_field(1800, gt=0)
+    memory_gb: float | None = execution_field(None, gt=0)
     engine: dict[str, Any] = Field(default_factory=dict, json_schema_extra={"identity": False})
 
     def __post_init__(self) -> None:
@@ -74,6 +76,10 @@ class VllmChat(Lalm):
     @property
     def known_limits(self) -> AudioLimits:
         return dataclasses.replace(self.limits, max_clips=self.limits.max_clips or 1)
+
+    def usable_cards(self, gpus: float) -> float:
+        """How much of `gpus` cards the engine uses: its share of each that it spreads over."""
+        return min(gpus, self.gpu_memory * (self.tensor_parallel or max(1, int(gpus))))
 
     def check(self) -> None:
         """Raise WeightsError where vLLM is not installed."""

@@ -41,6 +41,8 @@ def test_every_option_composes_and_builds_without_weights(group, option):
     settings = plain(composed(f"{prefix}{group}={option}", *NEEDS.get((group, option), [])))
     for name in ("model", "benchmark"):
         assert build(getattr(settings, name), name) is not None
+    if group == "model" and "weights" in settings.model and option not in ("transformers", "vllm"):
+        assert settings.model["memory_gb"] > 0, "what it needs is checked against the cards before a run"
     for number, metric in enumerate(METRICS, start=1):
         spec = build(getattr(settings.scorers, f"m{number}"), f"scorers.m{number}")
         assert spec.writes[0] == metric
