@@ -172,7 +172,10 @@ def test_models_that_need_further_packages_name_them_and_an_extra_has_them():
     extra = tomllib.loads((CONF.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"][
         "vision"
     ]
-    for name, needed in (("gemma_3n_e2b", {"timm", "torchvision"}), ("phi_4_multimodal", {"torchvision"})):
+    for name, needed in (
+        ("gemma_3n_e2b", {"timm", "torchvision"}),
+        ("phi_4_multimodal", {"torchvision", "peft"}),
+    ):
         spec = build(plain(composed(f"model={name}")).model, "model")
         assert set(spec.packages) == needed <= {re.match(r"\w+", line)[0] for line in extra}
 
