@@ -59,8 +59,25 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Outage:
+    """A metric ("m1".."m6") that failed in the night `since`, and has scored nothing after it.
+
+    n_rows: rows that it failed on again. reasons: what it said of them, by number of rows. acknowledged: known to whoever runs the nights, and no alarm.
+    """
+
+    metric: str
+    since: str
+    n_rows: int
+    reasons: Mapping[str, int]
+    acknowledged: bool = False
+
+
+@dataclass(frozen=True)
 class Drift:
-    """All changes between two nights; `n_compared` measures were looked at. `new_models` have no last night."""
+    """All changes between two nights; `n_compared` measures were looked at. `new_models` have no last night.
+
+    outages: what changes do not show, because nothing changed: metrics that do not work, as before.
+    """
 
     last: str
     now: str
@@ -68,6 +85,7 @@ class Drift:
     n_compared: int
     new_models: tuple[str, ...]
     gone_models: tuple[str, ...]
+    outages: tuple[Outage, ...] = ()
 
 
 def other_scorers(last: Night, now: Night) -> list[str]:
@@ -87,7 +105,9 @@ def unrecorded_scorers(last: Night, now: Night) -> list[str]:
     ]
 
 
-def drift(last: Night, now: Night, compared: Comparison | None = None) -> Drift:
+def drift(
+    last: Night, now: Night, compared: Comparison | None = None, outages: tuple[Outage, ...] = ()
+) -> Drift:
     """What changed between two nights, measure by measure. `compared` holds their rows, where the nights themselves do not."""
     rows = compared or Comparison().add(last.rows, now.rows)
     both = sorted(rows.before & rows.after)
@@ -101,7 +121,7 @@ def drift(last: Night, now: Night, compared: Comparison | None = None) -> Drift:
         tuple(f"{model} on {name}" for model, name in sorted(systems))
         for systems in (rows.after - rows.before, rows.before - rows.after)
     )
-    return Drift(last.name, now.name, tuple(changes), len(both) * len(COMPARED), new, gone)
+    return Drift(last.name, now.name, tuple(changes), len(both) * len(COMPARED), new, gone, outages)
 
 
 def change(last: Night, now: Night, pair: tuple[str, str], measure: str, found: Moved) -> Change:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from operators.drift import Change, Drift
+from operators.drift import Change, Drift, Outage
 from operators.leaderboard import ABSENT, markdown_cell, printable
 
 ALARMING = {"unexplained", "lost_rows"}
@@ -17,9 +17,10 @@ def alarms(drift: Drift) -> list[str]:
     """One sentence per change that someone should look at.
 
     A mean beyond its interval or gone altogether, rows that lost their score, values that differ for no known reason,
-    a model that is no longer there.
+    a model that is no longer there, a metric that does not work since an earlier night and nobody acknowledged.
     """
-    told = [sentence(change) for change in drift.changes if _alarming(change)]
+    told = [outage_sentence(outage) for outage in drift.outages if not outage.acknowledged]
+    told += [sentence(change) for change in drift.changes if _alarming(change)]
     return told + [
         f"{printable(model)} is no longer among the stored responses" for model in drift.gone_models
     ]
@@ -28,6 +29,16 @@ def alarms(drift: Drift) -> list[str]:
 def _alarming(change: Change) -> bool:
     vanished = change.now is None and change.last is not None
     return change.beyond or vanished or any(cause.kind in ALARMING for cause in change.causes)
+
+
+def outage_sentence(outage: Outage) -> str:
+    """What does not work, since when and why, on one line."""
+    worst = sorted(outage.reasons.items(), key=lambda pair: (-pair[1], pair[0]))[:3]
+    why = printable_cause(", ".join(reason for reason, _ in worst))
+    return (
+        f"{outage.metric.upper()} has scored nothing since night {outage.since}: it failed again on all {outage.n_rows} "
+        f"rows that it was tried on ({why})"
+    )
 
 
 def sentence(change: Change) -> str:
@@ -68,6 +79,7 @@ def to_json(drift: Drift, metrics_rescored: list[str]) -> dict[str, Any]:
         "other_scorers": metrics_rescored,
         "new_models": list(drift.new_models),
         "gone_models": list(drift.gone_models),
+        "outages": [vars(outage) | {"reasons": dict(outage.reasons)} for outage in drift.outages],
         "n_compared": drift.n_compared,
         "n_changed": len(drift.changes),
         "n_beyond": sum(change.beyond for change in drift.changes),
@@ -100,6 +112,8 @@ def to_markdown(drift: Drift, metrics_rescored: list[str]) -> str:
     if told := alarms(drift):
         lines += ["## To look at", "", *(f"- {markdown_words(one)}" for one in told[:LISTED])]
         lines += [*([f"- and {len(told) - LISTED} more, in drift.json"] if len(told) > LISTED else []), ""]
+    if known := [outage for outage in drift.outages if outage.acknowledged]:
+        lines += ["## Acknowledged", "", *(f"- {markdown_words(outage_sentence(one))}" for one in known), ""]
     for title, models in (("New", drift.new_models), ("Gone", drift.gone_models)):
         if models:
             lines += [f"{title}: {', '.join(markdown_cell(model) for model in models)}", ""]

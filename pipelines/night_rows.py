@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from operators.asked import answered, with_answers
 from operators.base import Spec
 from operators.buckets import Buckets, groups
 from operators.carrying import QUESTION, carry, identity, questions, untouched, whole
+from operators.drift import Outage
 from operators.extraction import Extract
 from operators.fingerprint import fingerprint
 from operators.locators import shown
@@ -33,6 +34,9 @@ from pipelines.lookup import Tally
 from pipelines.phases import Journal, blocked, extract, score
 from pipelines.rescore_settings import Rescore
 from pipelines.responses import to_judge
+
+# Per metric how many rows failed as in the night before, by reason.
+Again = dict[str, Counter[str]]
 
 
 class Rows(NamedTuple):
@@ -53,9 +57,8 @@ def night_rows(
     folder: Path,
     scratch: Path,
     journal: Journal,
-) -> tuple[Rows, int, Counter[str]]:
-    """The rows of all stored responses, how many of them were carried over, and per stage how many rows failed now as in
-    the night before. `before`: the series and the night to compare with and to carry rows over from.
+) -> tuple[Rows, int, Again]:
+    """The rows of all stored responses, how many of them were carried over, and what failed now as in the night before. `before`: the series and the night to compare with and to carry rows over from.
 
     Raises StoreError where there is no response at all.
     """
@@ -80,7 +83,7 @@ def night_rows(
         todo,
         rows.now,
     )
-    n_carried, again = len(rows.now), Counter()
+    n_carried, again = len(rows.now), {}
     for stage in scorers if n_carried else ():
         journal.add(stage, Tally(rows=n_carried, from_store=n_carried))
     if len(todo):
@@ -105,12 +108,12 @@ def score_all(
     rows: Rows,
     path: Path,
     journal: Journal,
-) -> Counter[str]:
+) -> Again:
     """Score the responses to the questions `todo`, some at a time, into `rows.now`; whole results go to `path` if wanted.
 
-    Returns how many rows each stage failed on that it failed on in the night before.
+    Returns what failed as in the night before.
     """
-    schema, n_unanswered, again = result_schema(), 0, Counter()
+    schema, n_unanswered, again = result_schema(), 0, {name: Counter() for name in scorers}
     whole = pq.ParquetWriter(path, schema, compression="zstd") if settings.results else nullcontext()
     with session(settings.cluster), whole as writer:
         for asked, failed in goes(todo, rows.failed, settings.rows_at_once):
@@ -124,7 +127,8 @@ def score_all(
             if writer:
                 writer.write_table(results.select(schema.names).cast(schema))
             rows.now.add(results)
-            again += failed_again(results, failed, scorers)
+            for name, reasons in failed_again(results, failed, scorers).items():
+                again[name] += reasons
     if n_unanswered:
         print(
             f"note: {n_unanswered} questions wait for a response of a run that stopped: run it again to have them counted",
@@ -140,31 +144,52 @@ def goes(todo: Buckets, failed: Buckets, at_once: int) -> Iterator[tuple[pa.Tabl
         yield from ((rows.slice(start, at_once), known) for start in range(0, rows.num_rows, at_once))
 
 
-def failed_again(results: pa.Table, failed: pa.Table, scorers: Mapping[str, Spec]) -> Counter[str]:
-    """Per metric how many of the rows that it could try (`results`) have no value, as in the night before (`failed`)."""
-    places, count = pc.index_in(identity(results), identity(failed)), Counter()
+def failed_again(results: pa.Table, failed: pa.Table, scorers: Mapping[str, Spec]) -> Again:
+    """The rows that a metric could try (`results`) and that have no value, as in the night before (`failed`)."""
+    places, again = pc.index_in(identity(results), identity(failed)), {}
     before = failed.take(places)
     for metric in METRICS:
         short = metric[:2]
         tried = pa.array([reason is None for reason in blocked(scorers[short], results)])
         null = pc.and_(pc.is_valid(places), pc.and_(pc.is_null(results[metric]), pc.is_null(before[metric])))
-        count[short] = pc.sum(pc.and_(tried, null)).as_py() or 0
-    return count
+        why = results[f"{metric}_reason"].filter(pc.and_(tried, null)).to_pylist()
+        again[short] = Counter((reason or "no reason").partition(":")[0] for reason in why)
+    return again
 
 
-def failing(limit: float, journal: Journal, again: Mapping[str, int]) -> list[str]:
-    """What to say of every metric that failed on more than the share `limit` of the rows scored tonight.
+def failing(limit: float, journal: Journal, again: Again) -> dict[str, str]:
+    """{stage: what to say of it} for every one that failed on more than the share `limit` of the rows scored tonight.
 
     Neither a row carried over nor a score in the store was scored tonight; a row that failed as in the night before is
     tried again, and is no news: so an outage shows beside however many rows stand, and one lasting null alarms once.
     """
-    told = []
+    told = {}
     for name, tally in journal.stages.items():
-        failed = tally.failed - again.get(name, 0)
-        tried = tally.usable - tally.from_store - again.get(name, 0)
+        known = sum(again.get(name, {}).values())
+        failed, tried = tally.failed - known, tally.usable - tally.from_store - known
         if failed > limit * tried:
-            told.append(f"{name} failed on {failed} of {tried} rows scored tonight")
+            told[name] = f"{name} failed on {failed} of {tried} rows scored tonight"
     return told
+
+
+def outages(
+    last: nights.Night | None, journal: Journal, again: Again, acknowledged: Collection[str]
+) -> tuple[Outage, ...]:
+    """The metrics that failed in the night before and have scored nothing tonight, though they tried.
+
+    One row that cannot be scored is no outage, nor are rows of which the metric itself says why ("no_gold_answer"), as
+    long as it has a value of any other: they may last for ever. That a scorer raised an error says nothing of the row.
+    """
+    standing, found = (last.record.get("out", {}) if last else {}), []
+    for metric, since in standing.items():
+        tally, reasons = journal.stages.get(metric, Tally()), again.get(metric, Counter())
+        scored = tally.usable - tally.from_store - tally.failed
+        raised = sum(count for reason, count in reasons.items() if reason[:1].isupper())
+        alone = not tally.from_store and set(reasons) != {"no_gold_answer"}
+        n_rows = sum(reasons.values())
+        if not scored and n_rows > 1 and (raised == n_rows or alone):
+            found.append(Outage(metric, since or last.name, n_rows, dict(reasons), metric in acknowledged))
+    return tuple(found)
 
 
 def read_whole(store: Store, asked: pa.Table, named: Mapping[str, Mapping[str, str]]) -> pa.Table:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,7 +21,7 @@ from operators import drift_report, nights
 from operators.asked import names_in_results
 from operators.base import Stage
 from operators.carrying import response_parts
-from operators.drift import Drift, drift, other_scorers
+from operators.drift import Drift, Outage, drift, other_scorers
 from operators.extraction import Extract
 from operators.inspection import contents
 from operators.leaderboard import show
@@ -31,10 +31,10 @@ from operators.store import Store, StoreError
 from operators.weights import require
 from pipelines import plan
 from pipelines.aria_eval import METRIC_STAGES, nothing_tried
-from pipelines.config import build, entry, plain
+from pipelines.config import ConfigError, build, entry, plain
 from pipelines.execution import resources
 from pipelines.memory import check_memory
-from pipelines.night_rows import failing, night_rows, summed
+from pipelines.night_rows import failing, night_rows, outages, summed
 from pipelines.phases import Journal
 from pipelines.record import free_folder, write_record, write_summary
 from pipelines.rescore_settings import Rescore
@@ -52,6 +52,7 @@ def main(config: DictConfig) -> None:
 def rescore(config: DictConfig, scorers_name: str) -> None:
     """One night. SystemExit with status 1 where too much failed, 3 where the drift report raises an alarm."""
     settings: Rescore = plain(config)
+    check_acknowledged(settings)
     series = settings.series or scorers_name
     scorers = {name: build(getattr(settings.scorers, name), f"scorers.{name}") for name in METRIC_STAGES}
     store, journal = Store(settings.store.root), Journal()
@@ -78,25 +79,30 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
         rows, n_carried, again = night_rows(
             settings, store, named, scorers, (series, last), folder, Path(scratch), journal
         )
+        out = outages(last, journal, again, settings.acknowledged)
+        told = failing(settings.max_failure_rate, journal, again)
+        since = {name: None for name in told if name in METRIC_STAGES} | {
+            one.metric: one.since for one in out
+        }
         write_record(
             folder,
             config,
             {"extract": Extract(), **scorers},
             journal,
-            {"models": models, "carried_over": n_carried},
+            {"models": models, "carried_over": n_carried, "out": since},
         )
         record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         now = nights.Night(nights.new_name(), nights.NIGHT_ROW.empty_table(), record)
         summary, failures, compared = summed(rows.last, rows.now, folder / "rows.parquet")
     write_summary(folder, summary, failures)
-    found = drift(last, now, compared) if last else None
+    found = drift(last, now, compared, out) if last else None
     write_drift(folder, found, other_scorers(last, now) if last else [])
     place = nights.save(store, series, now.name, folder, KEPT)
     show(summary, failures)
     alarming = show_drift(found)
     report_work(settings, journal, len(rows.now), n_carried, folder)
     print(f"kept as {shown(store.root)}/{place}")
-    stop_if_failing(settings.max_failure_rate, journal, again)
+    stop_if_failing(settings, told, out, journal)
     sys.exit(DRIFTED if alarming else 0)
 
 
@@ -147,7 +153,7 @@ def show_plan(settings: Rescore, store: Store, scorers: list[Stage], named: Mapp
 
 def write_drift(folder: Path, found: Drift | None, others: list[str]) -> None:
     """drift.md and drift.json; before there is a night to compare with they say so."""
-    told = {"last": None, "alert": False, "alarms": [], "changes": []}
+    told = {"last": None, "alert": False, "alarms": [], "outages": [], "changes": []}
     text = "# Drift\n\nThis is the first night of its series: there is nothing to compare with.\n"
     if found:
         told, text = drift_report.to_json(found, others), drift_report.to_markdown(found, others)
@@ -169,11 +175,26 @@ def show_drift(found: Drift | None) -> bool:
     return bool(told)
 
 
-def stop_if_failing(limit: float, journal: Journal, again: Mapping[str, int]) -> None:
-    """Exit with status 1 where a metric failed on too many of the rows scored tonight, or nothing could be tried."""
-    told = failing(limit, journal, again) + nothing_tried(journal)
+def check_acknowledged(settings: Rescore) -> None:
+    """Raises ConfigError for what is no metric."""
+    if unknown := sorted(set(settings.acknowledged) - set(METRIC_STAGES)):
+        known = ", ".join(METRIC_STAGES)
+        raise ConfigError(f"config key acknowledged: {unknown[0]!r} is no metric; there are {known}")
+
+
+def stop_if_failing(
+    settings: Rescore, failing: Mapping[str, str], out: Sequence[Outage], journal: Journal
+) -> None:
+    """Exit with status 1 where a metric fails, tonight or since an earlier night, and nobody acknowledged it, or nothing
+    could be tried."""
+    told = [why for name, why in failing.items() if name not in settings.acknowledged]
     if told:
-        sys.exit(f"error: {'; '.join(told)} (max_failure_rate={limit:g}); reasons are in failures.csv")
+        told[-1] += f" (max_failure_rate={settings.max_failure_rate:g})"
+    told += [drift_report.outage_sentence(one) for one in out if not one.acknowledged] + nothing_tried(
+        journal
+    )
+    if told:
+        sys.exit(f"error: {'; '.join(told)}; reasons are in failures.csv")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -67,6 +68,23 @@ class M1(Words):
 class M2(Words):
     writes: ClassVar[tuple[str, ...]] = _writes(METRICS[1])
     scale: float = 100.0
+
+
+@dataclass(frozen=True, config=STRICT)
+class Breakable(M2):
+    """Raises on every row as long as the file `broken` is there: the same scorer, whose machine has a fault."""
+
+    broken: str = ""
+
+    def build(self):
+        score = super().build()
+
+        def op(batch):
+            if Path(self.broken).exists():
+                raise RuntimeError("no device")
+            return score(batch)
+
+        return op
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -1,10 +1,12 @@
 """The rows of a night without its process: what it leaves beside them."""
 
+from collections import Counter
+
 from operators import nights
 from operators.asked import names_in_results
 from operators.store import Store
 from pipelines.lookup import Tally
-from pipelines.night_rows import failing, night_rows
+from pipelines.night_rows import failing, night_rows, outages
 from pipelines.phases import Journal
 from pipelines.rescore_settings import Rescore
 from tests.bench.nights import SCORERS, SERIES, fill, seed_night
@@ -27,14 +29,41 @@ def test_the_limit_is_over_the_rows_scored_tonight():
     journal = Journal()
     journal.add("m1", Tally(rows=1000, from_store=1000))
     journal.add("m1", Tally(rows=10, computed=10, failed=6))
-    assert failing(0.5, journal, {}) == ["m1 failed on 6 of 10 rows scored tonight"]
-    assert failing(0.6, journal, {}) == []
+    assert failing(0.5, journal, {}) == {"m1": "m1 failed on 6 of 10 rows scored tonight"}
+    assert failing(0.6, journal, {}) == {}
     # Five of the six failed last night too: one of five rows is news.
-    assert failing(0.5, journal, {"m1": 5}) == [] and failing(0.1, journal, {"m1": 5})
+    again = {"m1": Counter({"unscorable": 5})}
+    assert failing(0.5, journal, again) == {} and failing(0.1, journal, again)
 
 
 def test_a_night_that_only_tries_lasting_nulls_again_is_no_failure():
     journal = Journal()
     journal.add("m1", Tally(rows=100, from_store=99))
     journal.add("m1", Tally(rows=1, computed=1, failed=1))
-    assert failing(0.0, journal, {"m1": 1}) == [] and failing(0.0, journal, {})
+    assert failing(0.0, journal, {"m1": Counter(["unscorable"])}) == {} and failing(0.0, journal, {})
+
+
+def out_tonight(tally, reasons, standing=("m1",)):
+    """The metrics that are out, after a night "before" in which those of `standing` failed."""
+    journal = Journal()
+    journal.add("m1", tally)
+    last = nights.Night("before", nights.NIGHT_ROW.empty_table(), {"out": dict.fromkeys(standing)})
+    return [
+        (one.metric, one.since, one.n_rows) for one in outages(last, journal, {"m1": Counter(reasons)}, ())
+    ]
+
+
+def test_a_metric_that_raised_on_every_row_again_is_out_and_rows_of_their_own_reasons_are_not():
+    tried = Tally(rows=100, from_store=98, computed=2, failed=2)
+    assert out_tonight(tried, {"RuntimeError": 2}) == [("m1", "before", 2)]
+    assert out_tonight(tried, {"RuntimeError": 2}, ()) == [], (
+        "it worked last night: two rows that it cannot read"
+    )
+    assert out_tonight(tried, {"unparsable_slot_score": 2}) == [], "98 others have a value"
+    assert out_tonight(Tally(rows=2, computed=2, failed=2), {"perplexity_not_finite": 2})
+    assert out_tonight(Tally(rows=2, computed=2, failed=2), {"no_gold_answer": 2}) == []
+    alone = Tally(rows=100, from_store=99, computed=1, failed=1)
+    assert out_tonight(alone, {"RuntimeError": 1}) == [], "a single row"
+    works = Tally(rows=100, from_store=97, computed=3, failed=2)
+    assert out_tonight(works, {"RuntimeError": 2}) == [], "a third row got its score"
+    assert outages(None, Journal(), {}, ()) == ()

@@ -199,3 +199,32 @@ def test_a_night_that_fails_too_often_exits_with_1_and_still_leaves_its_tables(t
     # The next night tries the metric again, fails as before, and that is no news.
     status, _ = night(tmp_path, "two", "max_failure_rate=0.1")
     assert status == 0 and computed(tmp_path, "two")["m2"] == 1, "only the row that lacks it"
+
+
+def test_a_scorer_that_stays_broken_alarms_every_night_until_it_works_or_is_acknowledged(tmp_path):
+    asked(tmp_path)
+    broken = tmp_path / "broken"
+    broken.touch()
+    toy = ["scorers.m2._target_=tests.toys.Breakable", f"+scorers.m2.broken={broken}"]
+    status, _ = night(tmp_path, "one", *toy)
+    assert "m2 failed on 8 of 8 rows scored tonight" in status
+    first = json.loads((tmp_path / "one" / "run.json").read_text())
+    assert first["out"] == {"m2": None}
+    for out in ("two", "three"):
+        status, told = night(tmp_path, out, *toy)
+        (outage,) = report(tmp_path, out)["outages"]
+        assert outage["metric"] == "m2" and outage["n_rows"] == 8 and outage["reasons"] == {"RuntimeError": 8}
+        assert report(tmp_path, out)["alert"] and "M2 has scored nothing since night" in status
+        assert f"since night {outage['since']}" in report(tmp_path, out)["alarms"][0]
+        assert "M2 has scored nothing" in (tmp_path / out / "drift.md").read_text() and "! M2 has" in told
+    assert outage["since"] == report(tmp_path, "two")["last"], "it began in the first night"
+    status, _ = night(tmp_path, "known", *toy, "acknowledged=[m2]")
+    found = report(tmp_path, "known")
+    assert status == 0 and found["outages"][0]["acknowledged"] and not found["alert"]
+    assert "## Acknowledged" in (tmp_path / "known" / "drift.md").read_text()
+    assert isinstance(night(tmp_path, "again", *toy)[0], str), "it was acknowledged for one night"
+    broken.unlink()
+    assert night(tmp_path, "works", *toy)[0] == 0 and report(tmp_path, "works")["outages"] == []
+    assert night(tmp_path, "after", *toy)[0] == 0
+    with pytest.raises(ConfigError, match="acknowledged: 'm7' is no metric; there are m1, m2"):
+        night(tmp_path, "typo", "acknowledged=[m7]")
