@@ -17,6 +17,8 @@ from typing import Any
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from operators.file_digests import file_digest
+
 _PACKAGE = re.compile(r"package:(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^/]+)/(?P<path>.+)")
 _HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 HUB_FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "1_Pooling/*")
@@ -112,9 +114,6 @@ def _in_package(name: str, version: str, path: str) -> Path:
     return located
 
 
-_digests: dict[tuple[str, int, int], str] = {}
-
-
 def _digest(path: Path) -> str:
     """SHA-256 over the names and contents of a folder's weight, config and tokenizer files (or of one file)."""
     files = (
@@ -125,18 +124,9 @@ def _digest(path: Path) -> str:
     total = hashlib.sha256()
     for file in files:
         name = file.name if path.is_file() else file.relative_to(path).as_posix()
-        total.update(f"{name}\0{_file_digest(file)}\0".encode())
+        total.update(f"{name}\0{file_digest(file, cache_folder())}\0".encode())
     return total.hexdigest()
 
 
 def _hidden(file: Path, root: Path) -> bool:
     return any(part.startswith(".") for part in file.relative_to(root).parts) or file.suffix == ".md"
-
-
-def _file_digest(file: Path) -> str:
-    stat = file.stat()
-    key = (str(file.resolve()), stat.st_size, stat.st_mtime_ns)
-    if key not in _digests:
-        with file.open("rb") as stream:
-            _digests[key] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return _digests[key]
