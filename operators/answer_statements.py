@@ -117,6 +117,15 @@ _REFUSES = re.compile(
 _SUPPOSES = re.compile(
     r"\W*(?:if(?! (?:i|we) (?:had|have|must|were))|suppose|assuming|were it)\b", re.IGNORECASE
 )
+_WOULD = re.compile(r"\b(?:would|could|might)\b|\w'd\b", re.IGNORECASE)
+# That one has to choose, or looks at something in particular, is no condition that may fail to hold.
+_CONDITION = re.compile(
+    r"(?<!\beven )(?<!\bas )(?<!\bknow )(?<!\btell )(?<!\bsee )(?<!\bsure )\bif\s"
+    r"(?!(?:i|we|you|one)\s(?:really\s|only\s|just\s)?(?:had|have|has|must|were|was|am|are|may|can|could|need\w*|consider\w*|look\w*|focus\w*|take|go|rely)\b"
+    r"(?!\sheard)|(?:any|anything|so|possible|necessary|needed|forced|pressed|pushed|asked|required|at all|not|only)\b)",
+    re.IGNORECASE,
+)
+_JOINED = re.compile(r"\b(?:but|and)\s\Z", re.IGNORECASE)
 _RETRACTS = re.compile(
     r"\W*(?:wait|no|actually|correction|sorry|oops|hmm|on second thought)\b", re.IGNORECASE
 )
@@ -208,7 +217,7 @@ def _is_whole_opinion(text: str) -> bool:
 
 def concluded(sentence: str) -> Verdict:
     """What a sentence concludes ("therefore ...", "the most likely source is ...")."""
-    cue = _CONCLUDED.search(sentence)
+    cue = None if would_if(sentence) else _CONCLUDED.search(sentence)
     return affirmed(sentence[cue.end() : cue.end() + _REACH]) if cue else Verdict()
 
 
@@ -269,8 +278,20 @@ def doubts(sentence: str) -> bool:
 
 
 def supposes(sentence: str) -> bool:
-    """Whether a sentence only supposes something ("if it were a dog, ...")."""
-    return bool(_SUPPOSES.match(sentence))
+    """Whether a sentence only supposes something ("if it were a dog, ...", "I would pick B if it barked")."""
+    return bool(_SUPPOSES.match(sentence)) or would_if(sentence)
+
+
+def would_if(sentence: str) -> bool:
+    """Whether a sentence would name a choice on a condition: "I would pick B if it barked", and not "if I had to choose"."""
+    for condition in _CONDITION.finditer(sentence):
+        before = sentence[max(0, condition.start() - _REACH) : condition.start()]
+        clause = re.split(r"[;:.]|\b(?:but|because|since)\b", before, flags=re.IGNORECASE)[-1]
+        if _WOULD.search(clause) and (re.search(MARK, clause) or has_cue(clause)):
+            return True
+        if _JOINED.search(before) and re.search(MARK, sentence[condition.end() :]):
+            return True  # "A, but if it barked, B"
+    return False
 
 
 def retracts(sentence: str) -> Verdict:
@@ -282,13 +303,18 @@ def retracts(sentence: str) -> Verdict:
 
 
 def unlisted_alternative(sentence: str) -> bool:
-    """Whether a choice is offered beside something that is none: "'Lake' or 'Ocean'", in either order."""
-    return bool(_BEFORE_OTHER.search(sentence) or _AFTER_OTHER.search(sentence))
+    """Whether a choice is offered beside something that is none: "'Lake' or 'Ocean'", "B or none", in either order."""
+    return any(offer.search(sentence) for offer in (_BEFORE_OTHER, _AFTER_OTHER, _OR_NONE))
 
 
 _BEFORE_OTHER = re.compile(
     rf"{TEXT_MARK}[\"')\]]{{0,2}}[\s,(]{{1,3}}or\s(?:(?:perhaps|possibly|maybe)\s)?[\"'(]{{0,2}}"
     r"(?!any|no|not|another|other|similar|simply|perhaps|possibly|maybe|rather)\w"
+)
+_NONE = r"(?:none|neither|nothing)\b"
+_OR_NONE = re.compile(
+    rf"{MARK}[\"')\]]{{0,2}}[\s,(]{{1,3}}or\s(?:(?:perhaps|possibly|maybe|else|rather)\s)?{_NONE}|\b{_NONE}[\s,(]{{1,3}}or\s(?:\w+\s){{0,2}}?{MARK}",
+    re.IGNORECASE,
 )
 _AFTER_OTHER = re.compile(
     rf"(?<!\bmore)(?<!\bone)\w[\"')\]]{{0,2}}\sor\s[\"'(]{{0,2}}(?:an?\s|the\s)?{TEXT_MARK}"

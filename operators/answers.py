@@ -227,7 +227,8 @@ def _opening(said: list[str], tagged: bool) -> Verdict | None:
     ...").
     """
     if tagged:
-        return None if said[0].endswith("?") or statements.refuses(said[0]) else affirmed(said[0])
+        open_end = said[0].endswith("?") or statements.would_if(said[0])
+        return None if open_end or statements.refuses(said[0]) else affirmed(said[0])
     starts = [sentence for sentence in said if _OPENS.match(sentence)]
     if not _OPENS.match(said[0]) or len({re.search(MARK, s).group() for s in starts}) > 1:  # type: ignore[union-attr]
         return None

@@ -90,6 +90,11 @@ _FROM_END = re.compile(
     rf"|last but (?P<but>one|two|three)|penultimate)\b(?P<many>\s(?:{_NOUN}|ones)(?<=s)\b)?",
     re.IGNORECASE,
 )
+# "Audio -1", "Audio 1.5" and "the audio 3 seconds in" name no option, and must not be read as one's label; "Audio-1" does.
+_NO_PLACE = re.compile(
+    r"\baudio(?=[\s\"'*_`(\[<:]{1,4}[-−–‒]\d|\s?−\d|[\s_-]{0,2}\d{1,3}(?:[.,:]\d|\s?(?:%|s\b|sec|seconds?\b|ms\b|hz\b|khz\b|db\b)))",
+    re.IGNORECASE,
+)
 # "Reference audio 1" is no candidate.
 _REFERENCE = re.compile(rf"\breference[ _-](?:{_NOUN})\s?{_HASH}(?:{_CARDINAL}|[A-L]\b)", re.IGNORECASE)
 # "not the second but the fourth", "the fourth, not the second": ordinals without a noun.
@@ -103,7 +108,7 @@ _WORD = re.compile(r"[A-Za-z]+|\d+")
 _TAG = re.compile(r"\[\s?ANSWER\s?\]", re.IGNORECASE)
 _LABEL = re.compile(r"\bAudio (\d+)\b|\boption Z\b")
 _DENIES = re.compile(
-    r"\b(?:not?|never|neither|nor|cannot|without|unlike|except|but|if|whether|maybe|perhaps|wrong|incorrect|unlikely|improbable|hardly|"
+    r"\b(?:not?|never|neither|nor|none|nothing|cannot|without|unlike|except|but|if|whether|maybe|perhaps|wrong|incorrect|unlikely|improbable|hardly|"
     r"scarcely|barely|nobody|no one|rul\w+ out|exclu\w+|reject\w*|eliminat\w+|discard\w*|dismiss\w*|disqualif\w+|avoid\w*|refus\w+|"
     r"hesita\w+|doubt\w*|mistake|ignor\w+|almost|nearly|consider\w*|used to|might|could|least favou?rite|worst|poorest|lacks?|lacking|miss(?:es|ing)|fails?|failed|(?:is|are|was|'s)\s(?:\w+\s)?out(?!\sof)|"
     r"least\s(?:likely|plausible|probable|suitable|fitting|appropriate|convincing|correct)|than\s(?:the\s)?Audio \d+)\b|n't\b|\?",
@@ -174,6 +179,7 @@ def canonical(response: str, n_options: int) -> str:
     if alone := _ALONE.fullmatch(text, start):
         named = _several(alone["places"], n_options)
         return text if _twice(named) else f"{text[:start]} {named}"
+    text = _NO_PLACE.sub("recording", text)
     text = _FROM_END.sub(lambda match: _from_end(match, n_options), _REFERENCE.sub("the reference", text))
     text = _CHINESE_ORDERED.sub(lambda match: f" {_label(match['place'], n_options)} ", text)
     text = _ORDERED.sub(lambda match: _several(match["places"], n_options), text)
@@ -269,7 +275,7 @@ class Asked(NamedTuple):
 class RuleReader:
     """Reads options by the rules of this file. Free, deterministic, and it refuses rather than guesses."""
 
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
 
     def read(self, asked: Sequence[Asked]) -> list[Extraction]:
         """One extraction per response."""
