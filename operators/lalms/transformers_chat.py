@@ -19,7 +19,8 @@ from operators.base import Batch
 from operators.fingerprint import execution_field
 from operators.lalms.asking import Lalm, Request, Said, answer_rows
 from operators.lalms.decoding_rules import Noise
-from operators.lalms.hearing import Hearing
+from operators.lalms.encoding import remember_clips, remember_spectra
+from operators.lalms.hearing import KEPT_CLIPS, Hearing
 from operators.text import control_tokens, without_control_tokens
 from operators.weights import Weights, WeightsError
 
@@ -90,19 +91,22 @@ class TransformersChat(Lalm):
 
 
 class Talker:
-    """A loaded model that answers requests."""
+    """A loaded model that answers requests. `kept`: of so many clips it remembers what it made of them."""
 
-    def __init__(self, spec: TransformersChat, processor: Any, model: Any) -> None:
+    def __init__(self, spec: TransformersChat, processor: Any, model: Any, kept: int = KEPT_CLIPS) -> None:
         import torch
 
         self._spec, self._processor, self._model = spec, processor, model
         self._device = torch.device(spec.device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self._model.to(self._device).eval().requires_grad_(False)
+        self.sampling_rate = int(getattr(_ear(processor), "sampling_rate", 16_000))
+        if kept:
+            remember_spectra(processor, kept)
+            remember_clips(model, kept)
         tokenizer = self._processor.tokenizer
         tokenizer.padding_side = "left"
         if tokenizer.pad_token_id is None:
             tokenizer.pad_token = tokenizer.eos_token
-        self.sampling_rate = int(getattr(_ear(processor), "sampling_rate", 16_000))
         self._audio_token = _audio_token(self._processor, self._model)
         self._control = control_tokens(tokenizer)
         self._stops = _stop_tokens(self._model, tokenizer)

@@ -1,12 +1,13 @@
-"""What remembering decoded clips gives: APSC trials of the same clips, with the memory of a worker and without it.
+"""What remembering clips gives: APSC trials of the same clips, with the memories of a worker and without them.
 
     python -m tests.bench.generation [--items 4] [--trials 10] [--seconds 10] [--repeats 3] [--json result.json]
 
 A tiny Qwen2-Audio with random weights through `transformers`, six clips of 44.1 kHz stereo per question, the trials of a
-question one after the other, as the pipeline puts them. The memory (`operators.lalms.hearing`) holds sounds as the processor
-takes them; the model hears every clip of every trial either way. Both ways take turns in one process, `CPU s` are the
-fewest processor seconds of `--repeats` (other work on the machine does not count), and answers that differ fail the run.
-`spared` are processor milliseconds per row: what a larger model, slower by itself, is spared too.
+question one after the other, as the pipeline puts them. `decoded` remembers sounds as the processor takes them
+(`operators.lalms.hearing`), `encoded` also their spectrograms and what the encoder makes of them (`operators.lalms.encoding`),
+as every run does. The ways take turns in one process, `CPU s` are the fewest processor seconds of `--repeats` (other work on
+the machine does not count), and answers that differ fail the run. `spared` are processor milliseconds per row: what a
+larger model, slower by itself, is spared too; of its encoder it is spared more.
 """
 
 from __future__ import annotations
@@ -40,11 +41,15 @@ CLIPS, RATE, TOGETHER = 6, 44_100, 8  # TOGETHER: rows of a batch, as cluster.ge
 
 @dataclass
 class Way:
-    """One way of running the same rows: clips kept in memory, clips decoded, processor seconds, what was answered."""
+    """One way of running the same rows: how many sounds and encoded clips are kept, how many clips were decoded and encoded,
+    processor seconds, what was answered."""
 
-    kept: int
+    name: str
+    sounds: int
+    clips: int
     rows: int = 0
     decoded: int = 0
+    encoded: int = 0
     seconds: float = float("inf")
     responses: tuple[str | None, ...] = ()
 
@@ -69,30 +74,33 @@ def trials(folder: Path, items: int, n_trials: int, seconds: float) -> Iterator[
         yield batch(rows[start : start + TOGETHER])
 
 
-def run(spec: TransformersChat, talker: Talker, batches: list[Batch], way: Way) -> None:
-    """All batches once, beginning with an empty memory, as a worker does."""
+def run(spec: TransformersChat, batches: list[Batch], way: Way) -> None:
+    """All batches once, beginning with empty memories, as a worker does."""
     units = Units()
     with units.at_hand():
-        hearing = Hearing(spec.limits, talker.sampling_rate, way.kept)
+        talker = Talker(spec, *spec.load(), way.clips)
+        hearing = Hearing(spec.limits, talker.sampling_rate, way.sounds)
     started = time.process_time()
     done = [answer_rows(spec, hearing, talker.say, rows)["response"] for rows in batches]
     way.seconds = min(way.seconds, time.process_time() - started)
     way.responses = tuple(np.concatenate(done))
-    way.rows, way.decoded = len(way.responses), units.report()["decoded"]
+    way.rows, counts = len(way.responses), units.report()
+    way.decoded = counts["decoded"]
+    way.encoded = counts.get("clips", sum(len(row) for rows in batches for row in rows["audio_uris"]))
 
 
 def measure(items: int, n_trials: int, seconds: float, repeats: int) -> list[Way]:
-    """Without and with the memory, by turns. SystemExit where the answers are not the same."""
-    ways = [Way(0), Way(KEPT_CLIPS)]
+    """Without and with the memories, by turns. SystemExit where the answers are not the same."""
+    ways = [Way("none", 0, 0), Way("decoded", KEPT_CLIPS, 0), Way("encoded", KEPT_CLIPS, KEPT_CLIPS)]
     with tempfile.TemporaryDirectory() as place:
         folder = BUILDERS["qwen2_audio"](Path(place) / "model")
         spec = TransformersChat(weights=Weights(str(folder)), dtype="float32", prompt=None, max_new_tokens=8)
-        talker, batches = Talker(spec), list(trials(Path(place), items, n_trials, seconds))
+        batches = list(trials(Path(place), items, n_trials, seconds))
         for _ in range(repeats):
             for way in ways:
-                run(spec, talker, batches, way)
-    if ways[0].responses != ways[1].responses:
-        sys.exit("the answers with and without the memory differ")
+                run(spec, batches, way)
+    if len({way.responses for way in ways}) > 1:
+        sys.exit("the answers with and without the memories differ")
     return ways
 
 
@@ -108,12 +116,12 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     ways = measure(given.items, given.trials, given.seconds, given.repeats)
     plain = ways[0]
-    print("memory  rows  decoded    CPU s  rows/s     x  spared")
+    print("memory   rows  decoded  encoded    CPU s  rows/s     x  spared")
     for way in ways:
         spared = 1e3 * (plain.seconds - way.seconds) / way.rows
         print(
-            f"{way.kept:>6}  {way.rows:>4}  {way.decoded:>7}  {way.seconds:>7.2f}  {way.rows / way.seconds:>6.2f}  "
-            f"{plain.seconds / way.seconds:>4.2f}  {spared:>6.1f}"
+            f"{way.name:<7}  {way.rows:>4}  {way.decoded:>7}  {way.encoded:>7}  {way.seconds:>7.2f}  "
+            f"{way.rows / way.seconds:>6.2f}  {plain.seconds / way.seconds:>4.2f}  {spared:>6.1f}"
         )
     if given.json:
         given.json.write_text(json.dumps([asdict(way) for way in ways], indent=1) + "\n", encoding="utf-8")

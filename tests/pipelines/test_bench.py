@@ -54,11 +54,13 @@ def test_the_bench_prints_ratios_and_writes_what_it_measured(tmp_path, capsys):
 
 
 @pytest.mark.weights
-def test_the_memory_of_clips_spares_decoding_and_changes_no_answer():
-    plain, remembered = generation.measure(items=1, n_trials=2, seconds=0.5, repeats=1)
-    assert plain.rows == remembered.rows == 2
-    assert (plain.decoded, remembered.decoded) == (2 * generation.CLIPS, generation.CLIPS)
-    assert plain.responses == remembered.responses and None not in plain.responses
+def test_the_memories_of_clips_spare_decoding_and_encoding_and_change_no_answer():
+    ways = generation.measure(items=1, n_trials=2, seconds=0.5, repeats=1)
+    assert [way.rows for way in ways] == [2, 2, 2]
+    once, twice = generation.CLIPS, 2 * generation.CLIPS
+    assert [(way.decoded, way.encoded) for way in ways] == [(twice, twice), (once, twice), (once, once)]
+    plain, decoded, encoded = (way.responses for way in ways)
+    assert plain == decoded == encoded and None not in plain
 
 
 def test_rows_come_from_all_response_sets_with_every_column_a_metric_reads():

@@ -81,6 +81,7 @@ def test_a_checkpoint_of_ones_own_through_the_whole_pipeline(tmp_path):
     )
     run_json = json.loads((tmp_path / "run" / "run.json").read_text())
     assert run_json["stages"]["generate"]["usage"]["completion_tokens"] == written > 4
+    assert run_json["stages"]["generate"]["encoded"] == {"decoded": 4, "spectra": 4, "clips": 4}
     again = evaluated(tmp_path, *run)
     assert "computed 0 responses" in again.stdout and results(tmp_path) == rows
 
