@@ -29,10 +29,11 @@ def counts_of_audio(items: pa.Table, trials: pa.Table, journal: Journal) -> dict
     clips_named: over all items; clips_distinct: different locators among them; clips_presented: over all generations;
     clips_per_prompt: how many generations were given 5, 6 ... clips. clips_decoded: once to be hashed, and once more by
     a model that keeps what it made of a clip, whatever the number of trials (recorded answers: once, where the clips are
-    at hand). encoder_calls: clips that the model was given in this run, by the count of its memory "clips", else those in
-    the prompts of the responses generated now (a server may keep what it made of a clip, and does not tell); null where
-    the model tells neither. cache_hits: presented clips that needed no call, because the model had met them or the
-    response was in the store.
+    at hand). encoder_calls: clips that an encoder was given in this run: by the count of a stage's memory "clips"
+    (`stages.<stage>.encoded` of run.json), else those in the prompts of the responses generated now (`usage.n_audio`): a
+    hosted model hears them all, vLLM and other servers may keep what they made of a clip, and do not tell; null where the
+    model tells neither. cache_hits: presented clips that needed no call, because the model had met them or the response was
+    in the store.
     """
     usable = items.filter(pc.is_null(items["item_error"]))
     named = [uri for uris in usable["audio_uris"].to_pylist() for uri in uris]
