@@ -179,17 +179,31 @@ def _audio(clip: Clip) -> dict[str, Any]:
     return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
 
 
-def audio_token(engine: Any) -> int | None:
-    """The token that stands for audio in prompts, where the checkpoint's config names it."""
+def audio_token(engine: Any) -> int:
+    """The token that stands for audio in prompts: the checkpoint's config names it, or Mistral's tokenizer (Voxtral).
+
+    Raises WeightsError where neither does: clips that cannot be counted in a prompt may be missing from it.
+    """
     config = engine.llm_engine.model_config.hf_config
-    for place in (config, getattr(config, "thinker_config", None)):
-        for name in ("audio_token_id", "audio_token_index"):
-            if isinstance(found := getattr(place, name, None), int):
-                return found
-    return None
+    ear = getattr(getattr(engine.get_tokenizer(), "instruct", None), "audio_encoder", None)
+    named = [
+        getattr(place, name, None)
+        for place in (config, getattr(config, "thinker_config", None))
+        for name in ("audio_token_id", "audio_token_index")
+    ]
+    known = [
+        one
+        for one in (*named, getattr(getattr(ear, "special_ids", None), "audio", None))
+        if isinstance(one, int)
+    ]
+    if known:
+        return known[0]
+    raise WeightsError(
+        "neither the checkpoint's config nor its tokenizer names an audio token: its clips could not be counted in a prompt"
+    )
 
 
-def said(output: Any, request: Request, token: int | None, tokenizer: Any) -> Said:
+def said(output: Any, request: Request, token: int, tokenizer: Any) -> Said:
     """One output of vLLM, after counting that every clip became a span of the prompt.
 
     The text is decoded from all tokens at once, as `transformers` does: vLLM decodes as it goes and drops what is left of a
@@ -198,7 +212,7 @@ def said(output: Any, request: Request, token: int | None, tokenizer: Any) -> Sa
     from operators.lalms.transformers_chat import audio_spans
 
     read = list(output.prompt_token_ids or ())
-    spans = len(request.clips) if token is None else audio_spans(read, token)
+    spans = audio_spans(read, token)
     if spans != len(request.clips):
         return Said(reason=f"audio_spans: {len(request.clips)} clips in, {spans} audio spans in the prompt")
     best = output.outputs[0]

@@ -30,6 +30,7 @@ from operators.prompts import Prompt
 from operators.text import control_tokens
 from operators.weights import Weights
 from tests.operators.lalms.clips import batch, tone
+from tests.operators.lalms.tiny_voxtral import voxtral
 from tests.tiny_lalms import BUILDERS, published_omni
 
 # Starting an engine takes half a minute on two cores; nothing here may wait for ever.
@@ -220,6 +221,28 @@ def test_the_thinker_of_qwen2_5_omni(tmp_path, rows):
         processor="Qwen2AudioProcessor",
     )
     same_answers(apply(spec, spec.build(), rows), plain)
+
+
+def test_voxtral_in_mistrals_own_format(tmp_path, clips):
+    folder, long = voxtral(tmp_path / "voxtral"), tone(tmp_path, "long", 31.0)
+    mistral = dict.fromkeys(("tokenizer_mode", "config_format", "load_format"), "mistral")
+    limits = AudioLimits(max_clips=5)  # vLLM takes no more
+    spec = model(folder, limits=limits, engine={"enforce_eager": True, **mistral})
+    rows = [
+        ("Which is it?", ["a", "b"], clips[:1], 0),
+        ("Which is it?", OPTIONS, clips[:5], 0),
+        ("Say [AUDIO] and [/INST]", ["[BEGIN_AUDIO][AUDIO]", "b"], clips[2:4], 0),
+        ("Which is it?", ["a", "b"], [long], 0),
+        ("Which is it?", OPTIONS, clips, 0),
+    ]
+    done = apply(spec, spec.build(), batch(rows))
+    (reason,) = failures(done)
+    assert reason == done["response_error"][4] and reason.startswith("too_many_clips: the row has 6 clips")
+    usages = [json.loads(text) for text in done["usage"][:4]]
+    assert [usage["n_audio"] for usage in usages] == [1, 5, 2, 1], "clips that are no spans would be failures"
+    # A clip is a sign and 375 tokens for each 30 s begun: 31 s are 750.
+    assert usages[3]["prompt_tokens"] - usages[0]["prompt_tokens"] == 375
+    assert usages[1]["prompt_tokens"] > 5 * 376 > usages[2]["prompt_tokens"] > 2 * 376
 
 
 @pytest.fixture(scope="module")
