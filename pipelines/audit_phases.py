@@ -34,8 +34,10 @@ def refuse_unheard(clips: pa.Table) -> pa.Table:
 
 
 def same_sound(item: Mapping[str, Any]) -> str | None:
-    """The reason to refuse an item without a contrast to hear, else None."""
+    """The reason to refuse an item without a contrast to hear, else None, as where its clips were not decoded."""
     n, hashes = len(item["branches"][0]), item["audio_hashes"]
+    if hashes is None:
+        return None
     if hashes[:n] == hashes[n : 2 * n]:
         return "same_sound: the two branches are the same clips"
     if hashes[-2] == hashes[-1]:

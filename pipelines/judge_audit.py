@@ -32,6 +32,7 @@ from operators.lalms.recorded import Recorded
 from operators.store import Store
 from operators.weights import require
 from pipelines import plan
+from pipelines.at_hand import probe_at_hand
 from pipelines.audit_phases import Court, bluff_all, counts, judge_all, refuse_unheard, usable
 from pipelines.audit_record import write_audit
 from pipelines.audit_settings import AuditPlan, JudgeAudit, read_plan
@@ -67,7 +68,7 @@ def audit(config: DictConfig, name: str, title: str) -> None:
     tell(json.loads((planned.items.schema.metadata or {}).get(b"notes", b"[]")))
     journal = Journal()
     if isinstance(planned.judge, Recorded):
-        items, verdicts = planned.items, recorded(planned, settings)
+        items, verdicts = recorded(planned, settings, journal)
     else:
         require(planned.judge)
         check_ready(planned.judge)
@@ -95,12 +96,16 @@ def audit(config: DictConfig, name: str, title: str) -> None:
     stop_if_failing(settings.max_failure_rate, journal, rows["verdicts"])
 
 
-def recorded(planned: AuditPlan, settings: JudgeAudit) -> list[dict[str, Any]]:
-    """The verdicts of a file, under the probes and cues of the run."""
-    design = planned.designs[0]
-    found = read_verdicts(planned.judge, planned.items, design.probes, design.cues, settings.seed)
-    tell(found.notes)
-    return found.rows
+def recorded(
+    planned: AuditPlan, settings: JudgeAudit, journal: Journal
+) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """The items, refused as a run that generates refuses them as far as their clips are at hand, and the verdicts of a
+    file, under the probes and cues of the run."""
+    heard, design = probe_at_hand(planned.items, journal), planned.designs[0]
+    items = refuse_unheard(heard.items)
+    found = read_verdicts(planned.judge, items, design.probes, design.cues, settings.seed)
+    tell([*heard.notes, *found.notes])
+    return items, found.rows
 
 
 def stages(planned: AuditPlan, settings: JudgeAudit) -> list[tuple[Stage, int]]:

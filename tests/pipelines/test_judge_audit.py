@@ -181,6 +181,25 @@ def test_an_item_that_cannot_be_heard_is_left_out_by_name(crema, tmp_path):
     assert "gone.wav" in refused["c0"] and "broken-angry.wav" in refused["c2"]
     assert accuracy(done, "pointwise")["n_calls"] == 2 and "note: c1: same_sound" in done.err
 
+    # Replies of elsewhere to all four: where the clips are at hand, the same items are refused.
+    reply = {"probe": "pointwise", "response": '{"pred": "R1"}'}
+    said = [{"id": f"c{n}", "branch": branch, **reply} for n in range(4) for branch in (0, 1)]
+    (tmp_path / "said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
+    fixed = ["cues=[none]", "benchmark.allow_outside=true", f"model.path={tmp_path / 'said.jsonl'}"]
+    again = run(tmp_path, *fixed, model="recorded", path=path, out="recorded")
+    assert again.code == 0 and record(again)["refused"] == refused, again.err
+    assert accuracy(again, "pointwise", "said")["n_calls"] == 2 and "note: c1: same_sound" in again.err
+
+    for line in lines:
+        for part in [*line["branches"][0], *line["branches"][1], *line["responses"]]:
+            part["audio"] = (
+                part["audio"].replace(str(crema), "/elsewhere").replace(str(tmp_path), "/elsewhere")
+            )
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    away = run(tmp_path, *fixed, model="recorded", path=path, out="away")
+    assert away.code == 0 and record(away)["refused"] == {}, away.err
+    assert "local clips is here, so missing, broken and equal" in away.err
+
 
 @pytest.mark.parametrize(
     ("override", "told"),
