@@ -15,8 +15,10 @@ from operators import parts
 from operators.asked import digests
 from operators.fingerprint import digest
 from operators.key_index import KeyIndex
+from operators.nights import finished, load, stream
 from operators.schema import ASKED
 from operators.shelf import DAMAGED, Shelf
+from operators.store import Store, StoreError
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,23 @@ def findings(shelf: Shelf) -> Iterator[Finding]:
             yield Finding(f"{shelf.name}/{name}", False, "left by a write that did not finish; gc removes it")
     if tables:
         yield from _repeats(shelf, pa.concat_tables(tables))
+
+
+def night_findings(store: Store) -> Iterator[Finding]:
+    """Everything wrong with the nights of `pipelines.rescore`: rows that cannot be read, nights that did not finish."""
+    for series in store.folders("nightly"):
+        done = finished(store, series)
+        for name in store.folders(f"nightly/{series}"):
+            place = f"nightly/{series}/{name}"
+            if name not in done:
+                yield Finding(place, False, "a night that did not finish, or is not finished yet")
+                continue
+            try:
+                load(store, series, name)
+                for _ in stream(store, series, name):
+                    pass
+            except StoreError as error:
+                yield Finding(place, True, str(error))
 
 
 def _description(shelf: Shelf) -> Iterator[Finding]:

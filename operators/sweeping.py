@@ -25,8 +25,8 @@ class Waste:
 
 
 def waste(store: Store, keep_nights: int | None, forget: Collection[str]) -> Iterator[Waste]:
-    """Rests of writes that did not finish, damaged parts set aside, nights beyond the last `keep_nights` of each series,
-    and the shelves of the fingerprints in `forget`. Scores and responses go only where `forget` names them."""
+    """Rests of writes and nights that did not finish, damaged parts set aside, nights beyond the last `keep_nights` of each
+    series, and the shelves of the fingerprints in `forget`. Scores and responses go only where `forget` names them."""
     for shelf in store.shelves():
         if shelf.name.rsplit("/", 1)[-1] in forget:
             yield Waste(shelf.name, _size(store, shelf.name), "named in forget")
@@ -37,11 +37,14 @@ def waste(store: Store, keep_nights: int | None, forget: Collection[str]) -> Ite
                 yield Waste(f"{shelf.name}/{name}", entry["size"], "damaged, its rows are computed again")
             elif name.startswith(".") and _age(entry) > STALE_SECONDS:
                 yield Waste(f"{shelf.name}/{name}", entry["size"], "left by a write that did not finish")
-    for series in store.folders("nightly") if keep_nights is not None else []:
+    for series in store.folders("nightly"):
         names = finished(store, series)
-        for name in names[: max(0, len(names) - keep_nights)]:
-            place = f"nightly/{series}/{name}"
-            yield Waste(place, _size(store, place), f"older than the last {keep_nights} nights")
+        for name in store.folders(f"nightly/{series}"):
+            place, files = f"nightly/{series}/{name}", store.entries(f"nightly/{series}/{name}")
+            if name not in names and all(_age(file) > STALE_SECONDS for file in files):
+                yield Waste(place, _size(store, place), "a night that did not finish")
+            elif keep_nights is not None and name in names[: max(0, len(names) - keep_nights)]:
+                yield Waste(place, _size(store, place), f"older than the last {keep_nights} nights")
 
 
 def remove(store: Store, found: Waste) -> None:

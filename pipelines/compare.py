@@ -15,6 +15,7 @@ from omegaconf import DictConfig
 from operators import drift_report
 from operators.aggregate import finish_rows
 from operators.drift import drift, other_scorers, unrecorded_scorers
+from operators.fingerprint import differing
 from operators.nights import Night
 from operators.tables import TableError
 from pipelines.config import ConfigError, entry, plain
@@ -26,9 +27,11 @@ def main(config: DictConfig) -> None:
     settings: Compare = plain(config)
     last, now = (read_run(getattr(settings, name), name) for name in ("last", "now"))
     others = other_scorers(last, now)
+    # What reads slots and answers stands before every metric and before accuracy.
+    unlike = differing([night.record.get("fingerprints", {}) for night in (last, now)], ["extract"]) + others
     unknown = unrecorded_scorers(last, now)
-    if (others or unknown) and not settings.force:
-        raise ConfigError(refusal(last, now, others, unknown))
+    if (unlike or unknown) and not settings.force:
+        raise ConfigError(refusal(last, now, unlike, unknown))
     found = drift(last, now)
     text = drift_report.to_markdown(found, others)
     if settings.out:

@@ -18,7 +18,7 @@ from rich.text import Text
 from tqdm import tqdm
 
 from operators import exporting, sweeping
-from operators.inspection import contents, findings, names
+from operators.inspection import contents, findings, names, night_findings
 from operators.leaderboard import MIN_WIDTH, printable
 from operators.locators import shown
 from operators.merging import merge
@@ -77,6 +77,7 @@ def verify(store: Store, settings: StoreCommand) -> None:
     shelves, found = list(store.shelves()), []
     for shelf in tqdm(shelves, desc="verify", unit="shelf"):
         found += findings(shelf)
+    found += night_findings(store)
     for one in found:
         print(f"{'WRONG' if one.grave else 'note '}  {printable_path(one.place)}: {one.text}")
     grave = sum(one.grave for one in found)

@@ -4,7 +4,8 @@ import os
 import pyarrow.parquet as pq
 import pytest
 
-from operators.inspection import contents, findings
+from operators import nights
+from operators.inspection import contents, findings, night_findings
 from operators.merging import merge
 from operators.store import DamagedPart, Store
 from operators.sweeping import remove, waste
@@ -95,3 +96,22 @@ def test_old_nights_go_and_the_last_ones_stay(tmp_path):
     store.write("nightly/offline/2026-01-04/rows.parquet", b"of a night that did not finish")
     assert [one.name for one in waste(store, 2, [])] == ["nightly/offline/2026-01-01"]
     assert list(waste(store, None, [])) == []
+    os.utime(tmp_path / "nightly/offline/2026-01-04/rows.parquet", (0, 0))
+    (left,) = waste(store, None, [])
+    assert (left.name, left.why) == ("nightly/offline/2026-01-04", "a night that did not finish")
+    remove(store, left)
+    assert nights.finished(store, "offline") == store.folders("nightly/offline")
+
+
+def test_a_night_that_cannot_be_read_is_wrong_and_one_that_did_not_finish_a_note(tmp_path):
+    store, rows = Store(str(tmp_path)), tmp_path / "rows.parquet"
+    pq.write_table(nights.NIGHT_ROW.empty_table(), rows)
+    for name in ("sound", "cut", "lost", "open"):
+        store.write_file(f"nightly/offline/{name}/rows.parquet", rows)
+        if name != "open":
+            store.write(f"nightly/offline/{name}/run.json", b'{"fingerprints": {}}')
+    os.truncate(tmp_path / "nightly/offline/cut/rows.parquet", 100)
+    (tmp_path / "nightly/offline/lost/rows.parquet").unlink()
+    seen = {one.place.rsplit("/", 1)[-1]: one for one in night_findings(store)}
+    assert {name: one.grave for name, one in seen.items()} == {"cut": True, "lost": True, "open": False}
+    assert "rows.parquet cannot be read" in seen["cut"].text and "did not finish" in seen["open"].text

@@ -114,6 +114,14 @@ def test_a_changed_scorer_is_computed_reported_and_refused_in_a_plain_comparison
     ):
         compared()
     assert "**M2: another scorer.**" in compared("force=true")
+    first = json.loads((tmp_path / "one" / "run.json").read_text())
+    second = json.loads((tmp_path / "two" / "run.json").read_text())
+    older = first | {"fingerprints": second["fingerprints"] | {"extract": "0123456789abcdef"}}
+    (tmp_path / "one" / "run.json").write_text(json.dumps(older))
+    with pytest.raises(
+        ConfigError, match=r"different scorers(.|\n)*EXTRACT: 0123456789abcdef and (.|\n)*force"
+    ):
+        compared()
     for out in ("one", "two"):
         record = json.loads((tmp_path / out / "run.json").read_text())
         del record["fingerprints"]
