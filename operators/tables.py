@@ -52,7 +52,8 @@ class Row(dict):
 
     @property
     def place(self) -> str:
-        """Where the row starts: "line 7" of a text file, "row 7" of a Parquet file, both from 1."""
+        """Where the row starts, from 1: "line 7" of a text file, "row 7" of a Parquet file or of a list with rows side by
+        side."""
         return f"{self.unit} {self.number}"
 
 
@@ -295,6 +296,8 @@ def _json_list_rows(file: str, text: str) -> list[Row]:
     if text[position : position + 1] != "]" or text[position + 1 :].strip():
         at = text.count("\n", 0, position) + 1
         raise TableError(f'{file}, line {at}: malformed JSON: "," or the final "]" is expected; cut short?')
+    if len({row.number for row in rows}) < len(rows):  # several on a line: their place in the list tells them apart
+        return [Row(row, number, "row", row.problem) for number, row in enumerate(rows, 1)]
     return rows
 
 

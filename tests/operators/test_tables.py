@@ -30,6 +30,7 @@ def lines(rows):
         ("t.jsonl", lines(ROWS), ["line 1", "line 2"]),
         ("t.ndjson", "\n\n" + lines(ROWS).replace("\n", "\r\n"), ["line 3", "line 4"]),
         ("t.JSON", json.dumps(ROWS, indent=1), ["line 2", "line 6"]),
+        ("t.json", json.dumps(ROWS), ["row 1", "row 2"]),
         ("t.csv", CSV, ["line 2", "line 3"]),
         ("t.csv", CSV.replace("\nb", "\n\n\nb"), ["line 2", "line 3"]),
         (
