@@ -36,7 +36,7 @@ from pipelines.execution import resources, session
 from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.phases import Journal, extract, score
-from pipelines.preflight import check_counts, check_ready, needs_of
+from pipelines.preflight import check_counts, check_ready, needs_of, sized
 from pipelines.record import free_folder, write_record
 from pipelines.responses import gather, load_questions, to_judge
 from pipelines.sweeps import with_own_folder
@@ -121,6 +121,7 @@ def asked(settings: Ablate, name: str, store: Store, journal: Journal) -> pa.Tab
     recorded = read_recorded(settings, benchmark, model, items, name)
     require(model)
     check_counts(model, needs_of(items), "choose another model, or model.limits.over_many=skip")
+    model = sized(model, needs_of(items))
     check_ready(model)
     check_memory([Stage("generate", model, resources(settings.cluster.generate))], settings.cluster)
     return gather(items, recorded, name, model, store, settings.cluster, journal)

@@ -34,7 +34,7 @@ from pipelines.judging import compare_judges, judge_stage, rate
 from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.phases import Journal, extract, score
-from pipelines.preflight import check_counts, check_ready, needs_of
+from pipelines.preflight import check_counts, check_ready, needs_of, sized
 from pipelines.record import free_folder, write_predictions, write_record, write_tables
 from pipelines.responses import gather, load_questions
 from pipelines.sweeps import with_own_folder
@@ -63,6 +63,7 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     items = load_questions(benchmark, settings.dry_run)
     recorded = read_recorded(settings, benchmark, model, items, name)
     check_counts(model, needs_of(items), "choose another model, or model.limits.over_many=skip")
+    model = sized(model, needs_of(items))
     planned = stages(settings, model, scorers, judges, items, recorded)
     check_memory((stage for stage, _ in planned), settings.cluster)
     if settings.dry_run:

@@ -18,7 +18,7 @@ from operators.lalms.asking import Lalm
 from operators.lalms.cascade import Cascade
 from operators.lalms.cascade_judge import CascadeJudge
 from pipelines.config import Cluster, ConfigError, StoreConfig, build, unknown_key
-from pipelines.preflight import check_counts
+from pipelines.preflight import check_counts, sized
 
 
 @dataclass
@@ -78,6 +78,7 @@ def read_plan(settings: JudgeAudit) -> AuditPlan:
     judge, items = as_judge(model), benchmark.load()
     advice = "choose another model, fewer probes or shorter conversations"
     check_counts(judge, clip_needs(items, probes), advice)
+    judge = sized(judge, clip_needs(items, probes))
     return AuditPlan(items, judge, [plain, *blind], [name for name in controls if name in BLUFFS])
 
 

@@ -18,7 +18,7 @@ from pipelines.config import Cluster, ConfigError, build
 from pipelines.execution import resources
 from pipelines.mugen_phases import fan_out, usable
 from pipelines.mugen_settings import MugenEval
-from pipelines.preflight import check_counts
+from pipelines.preflight import check_counts, sized
 from pipelines.responses import load_questions
 
 
@@ -53,6 +53,7 @@ def read_plan(settings: MugenEval) -> MugenPlan:
     items = load_items(benchmark)
     check_candidates(items, counts)
     check_clips(model, items, counts)
+    model, voting = (sized(one, clip_needs(items, counts)) for one in (model, voting))
     warn_of_greedy_votes(voting, sets)
     return MugenPlan(items, model, voting, strategies, sets, counts, settings.seed)
 
@@ -147,15 +148,17 @@ def check_candidates(items: pa.Table, counts: Sequence[int | None]) -> None:
 
 def check_clips(model: Any, items: pa.Table, counts: Sequence[int | None]) -> None:
     """Refuse, before anything starts, a model that cannot take all clips of an item. Raises ConfigError."""
-    needs = ((need, item["item_id"]) for need, item in _needs(items, counts))
-    check_counts(model, needs, "choose another model or fewer candidates with n_candidates")
+    advice = "choose another model or fewer candidates with n_candidates"
+    check_counts(model, clip_needs(items, counts), advice)
 
 
-def _needs(items: pa.Table, counts: Sequence[int | None]) -> Iterable[tuple[int, dict[str, Any]]]:
+def clip_needs(items: pa.Table, counts: Sequence[int | None]) -> Iterable[tuple[int, str]]:
+    """(clips of a prompt, item id) of everything that is asked."""
     for item in usable(items):
         for n in counts:
             if n is None or scalable(item, n):
-                yield len(item["audio_uris"]) if n is None else item["n_reference"] + n, item
+                need = len(item["audio_uris"]) if n is None else item["n_reference"] + n
+                yield need, item["item_id"]
 
 
 def warn_of_greedy_votes(voting: Any, sets: Mapping[GenerationSet, int]) -> None:

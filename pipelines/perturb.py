@@ -36,7 +36,7 @@ from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.perturb_settings import Perturb, asked_conditions, tells_a_mode
 from pipelines.phases import Journal, extract, generate, probe_audio
-from pipelines.preflight import check_counts, check_ready, needs_of
+from pipelines.preflight import check_counts, check_ready, needs_of, sized
 from pipelines.record import free_folder, write_record
 from pipelines.responses import join_items, load_questions
 from pipelines.sweeps import with_own_folder
@@ -60,6 +60,7 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     profiles = [summary_of(folder) for folder in settings.beside]
     items = load_questions(benchmark, settings.dry_run)
     check_counts(model, needs_of(items), "choose another model")
+    model = sized(model, needs_of(items))
     asks = Stage("generate", model, resources(settings.cluster.generate))
     check_memory([asks], settings.cluster)
     if settings.dry_run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -45,6 +46,17 @@ def check_counts(model: Any, needs: Iterable[tuple[int, str]], advice: str) -> N
             f"items have several (item {name!r}: {need}); a checkpoint or server that takes one fails on them row by row",
             file=sys.stderr,
         )
+
+
+def sized(model: Any, needs: Iterable[tuple[int, str]]) -> Any:
+    """`model`, whose engine sets memory aside for as many clips a prompt as the items need and no more, if it is one that does.
+
+    needs: (clips, item id). No part of its identity: what it takes, it takes as before.
+    """
+    most = max((need for need, _ in needs), default=0)
+    if not most or getattr(model, "clips_per_prompt", most) is not None:
+        return model
+    return dataclasses.replace(model, clips_per_prompt=most)
 
 
 def check_seconds(model: Any, rows: pa.Table) -> None:

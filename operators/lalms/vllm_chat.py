@@ -34,8 +34,8 @@ from operators.weights import Weights, WeightsError
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"), kw_only=True)
 class VllmChat(Lalm):
-    """A checkpoint that vLLM can load. `limits.max_clips` becomes its `limit_mm_per_prompt` (None: 1, so that a row with
-    more clips is one too many).
+    """A checkpoint that vLLM can load. `limits.max_clips` (None: 1, so that a row with more clips is one too many) bounds its
+    `limit_mm_per_prompt`, for which it sets memory aside; `clips_per_prompt`, which a run takes from its items, makes it less.
 
     chat_template: a template in Jinja's language, None: the checkpoint's. remote_code: the checkpoint's own name, where it
     comes with code that must be trusted. How, not what: `context_length` (tokens of prompt and response; None: what the
@@ -64,6 +64,7 @@ class VllmChat(Lalm):
     restarts: int = execution_field(8, ge=0)
     patience_seconds: float = execution_field(1800, gt=0)
     memory_gb: float | None = execution_field(None, gt=0)
+    clips_per_prompt: int | None = execution_field(None, ge=1)
     engine: dict[str, Any] = Field(default_factory=dict, json_schema_extra={"identity": False})
 
     def __post_init__(self) -> None:
@@ -76,6 +77,12 @@ class VllmChat(Lalm):
     @property
     def known_limits(self) -> AudioLimits:
         return dataclasses.replace(self.limits, max_clips=self.limits.max_clips or 1)
+
+    @property
+    def clips_at_once(self) -> int:
+        """The most clips that a prompt may hold."""
+        most = self.known_limits.max_clips or 1
+        return min(most, self.clips_per_prompt or most)
 
     def usable_cards(self, gpus: float) -> float:
         """How much of `gpus` cards the engine uses: its share of each that it spreads over."""
@@ -120,7 +127,7 @@ def start(spec: VllmChat) -> Any:
         "tensor_parallel_size": spec.tensor_parallel or max(1, torch.cuda.device_count()),
         "gpu_memory_utilization": spec.gpu_memory,
         "max_num_seqs": spec.rows_in_flight,
-        "limit_mm_per_prompt": {"audio": spec.known_limits.max_clips},
+        "limit_mm_per_prompt": {"audio": spec.clips_at_once},
         "trust_remote_code": spec.remote_code is not None,
         "seed": 0,
         # The checkpoint's own decoding habits are not ours (as in transformers_chat).

@@ -29,12 +29,13 @@ from pipelines.mugen_phases import fan_out, read_options
 from pipelines.mugen_plan import (
     check_candidates,
     check_clips,
+    clip_needs,
     load_items,
     read_strategies,
     sets_of,
     voting_model,
 )
-from pipelines.preflight import check_counts
+from pipelines.preflight import check_counts, sized
 from tests.mugen_toys import Loudest
 
 
@@ -105,7 +106,7 @@ def test_numbers_of_candidates_that_no_item_has_are_said_before_anything_starts(
 
 
 def chat(kind, **limits):
-    given = {"endpoint": ChatEndpoint("m")} if kind is OpenAIChat else {"weights": Weights("a/b")}
+    given = {"endpoint": ChatEndpoint("m")} if kind is OpenAIChat else {"weights": Weights("a/b", "0" * 40)}
     return kind(**given, limits=AudioLimits(**limits), prompt=None)
 
 
@@ -127,6 +128,18 @@ def test_a_model_of_unknown_limits_is_pointed_out_where_items_have_several_clips
     check_clips(chat(kind, max_clips=6), items(), [None])
     check_counts(chat(kind), [(1, "q")], "")
     assert not capsys.readouterr().err
+
+
+def test_an_engine_sets_memory_aside_for_the_clips_that_the_items_have():
+    spec, needs = chat(VllmChat, max_clips=8), list(clip_needs(items(), [None]))
+    told = sized(spec, needs)
+    assert (spec.clips_at_once, told.clips_at_once) == (8, 6) and fingerprint(told) == fingerprint(spec)
+    assert sized(spec, []).clips_at_once == 8 and sized(told, [(1, "q")]).clips_at_once == 6
+    assert sized(chat(VllmChat, max_clips=2, over_many="skip"), needs).clips_at_once == 2, (
+        "the rest is skipped"
+    )
+    api = chat(OpenAIChat)
+    assert sized(api, needs) is api
 
 
 def test_a_benchmark_whose_options_are_texts_is_refused():
