@@ -98,11 +98,7 @@ class Shelf:
     def remove(self, paths: Sequence[str]) -> None:
         """Remove files of this shelf; one that is gone already is no error."""
         for path in paths:
-            try:
-                with self.store.reaching(f"{self.name}/{_last(path)}"):
-                    self.store.filesystem.rm_file(path)
-            except FileNotFoundError:
-                continue
+            self.store.remove(f"{self.name}/{_last(path)}")
 
     def blobs(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """(path, bytes) of each file, in order. Raises FileNotFoundError where a merge has removed one."""

@@ -4,6 +4,7 @@
     <root>/asked/<model fingerprint>/part-*.parquet                 about which items, as the benchmark held them
     <root>/scores/<metric>/<scorer fingerprint>/part-*.parquet      with spec.json beside them
     <root>/nightly/<series>/<time>/                                 summaries of `pipelines.rescore`
+    <root>/running/<id>                                             marks of runs that write at this moment
 
 A part appears whole or not at all (temporary name, then rename; on an object store one PUT). Only successes are stored,
 so whatever failed is tried again by the next run. The root is a local folder or any fsspec URI such as s3://.
@@ -29,7 +30,9 @@ from operators.remote import code_of, explain, failures, open_filesystem
 from operators.schema import ASKED, STORED_RESPONSE, STORED_SCORE
 from operators.shelf import DamagedPart, Shelf
 
-__all__ = ["DamagedPart", "Shelf", "Store", "StoreError"]
+__all__ = ["RUNNING", "DamagedPart", "Shelf", "Store", "StoreError"]
+
+RUNNING = "running"
 
 # {first folder: how many folders deep its shelves lie, what they hold}
 _KINDS = {"responses": (1, STORED_RESPONSE), "asked": (1, ASKED), "scores": (2, STORED_SCORE)}
@@ -151,6 +154,14 @@ class Store:
                     _write_local(place, lambda stream: shutil.copyfileobj(source, stream))
             else:
                 self.filesystem.put_file(str(path), place)
+
+    def remove(self, name: str) -> None:
+        """Remove file `name`; one that is gone already is no error."""
+        try:
+            with self.reaching(name):
+                self.filesystem.rm_file(self.place(name))
+        except FileNotFoundError:
+            return
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from operators.nights import finished
 from operators.shelf import DAMAGED
-from operators.store import Store
+from operators.store import RUNNING, Store
 
 # A write that has not finished after a day will not.
 STALE_SECONDS = 24 * 3600.0
@@ -37,6 +37,10 @@ def waste(store: Store, keep_nights: int | None, forget: Collection[str]) -> Ite
                 yield Waste(f"{shelf.name}/{name}", entry["size"], "damaged, its rows are computed again")
             elif name.startswith(".") and _age(entry) > STALE_SECONDS:
                 yield Waste(f"{shelf.name}/{name}", entry["size"], "left by a write that did not finish")
+    for entry in store.entries(RUNNING):
+        if _age(entry) > STALE_SECONDS:
+            name = f"{RUNNING}/{entry['name'].rsplit('/', 1)[-1]}"
+            yield Waste(name, entry["size"], "the mark of a run that was killed, or runs for more than a day")
     for series in store.folders("nightly"):
         names = finished(store, series)
         for name in store.folders(f"nightly/{series}"):

@@ -19,8 +19,9 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
 
@@ -32,6 +33,7 @@ from operators.base import Resources, Stage
 from operators.frames import with_columns
 from pipelines import room
 from pipelines.blocks import block_rows, cut
+from pipelines.commit import Commit, Committer
 from pipelines.ledger import Account
 from pipelines.pool import Pool, given_up
 from pipelines.room import Share
@@ -39,6 +41,7 @@ from pipelines.watch import NodesDied, Watch, have_died
 
 RETRIES = 2
 ROW = "execution.row"
+WORKER_DIED = "worker_died"
 
 
 class WorkersDied(RuntimeError):
@@ -94,19 +97,39 @@ def _without_native_chatter() -> Iterator[None]:
             os.close(saved)
 
 
-def run(stages: list[Stage], table: pa.Table, title: str, whole: str | None = None) -> Iterator[pa.Table]:
+@dataclass(frozen=True)
+class _Work:
+    """What is to be done to a table, however often a job has to be started for it. again: it is not the first."""
+
+    stages: list[Stage]
+    whole: str | None
+    commits: Sequence[Commit]
+    mark: str
+    again: bool = False
+
+
+def run(
+    stages: list[Stage],
+    table: pa.Table,
+    title: str,
+    whole: str | None = None,
+    commits: Sequence[Commit] = (),
+    mark: str = "",
+) -> Iterator[pa.Table]:
     """Stream `table` through `stages` and yield finished blocks as they come, in any order, under a progress bar.
 
     `whole` names a column whose equal neighbours are never parted: one actor meets them one after the other, so that a
     model can keep what their prompts share. What the memos of a stage compute is computed once in a run, whatever the
-    number of actors, as long as none dies for good. Needs an open `session`.
+    number of actors, as long as none dies for good. `commits` are made by the workers that see `mark` in the store
+    (pipelines.commit). Needs an open `session`.
     """
     if table.num_rows == 0:
         return
     missing = np.ones(table.num_rows, dtype=bool)
     numbered = with_columns(table, {ROW: pa.array(np.arange(table.num_rows))})
     with tqdm(total=table.num_rows, desc=f"{title:<10}", unit="row", smoothing=0) as bar:
-        for block in _surviving(stages, numbered, missing, whole):
+        work = _Work(stages, whole, commits, mark)
+        for block in _surviving(work, numbered, missing):
             missing[block[ROW].to_numpy()] = False
             bar.update(block.num_rows)
             yield block.drop_columns(ROW)
@@ -164,43 +187,44 @@ def _worker_id() -> str:
 class _Worker(Pool):
     """A Pool in an actor. One that died in the middle of a block left claims that nobody else could settle."""
 
-    def __init__(self, stages: list[Stage], ledgers: _Ledgers | None) -> None:
+    def __init__(self, work: _Work, stages: list[Stage], ledgers: _Ledgers | None) -> None:
+        import ray
+
         if ledgers:
             ledgers.drop_claims(_worker_id())
-        super().__init__(stages, ledgers)
+        replaces = ray.get_runtime_context().was_current_actor_reconstructed
+        super().__init__(stages, ledgers, Committer(work.commits, work.mark, work.again or replaces))
 
 
-def _surviving(
-    stages: list[Stage], table: pa.Table, missing: np.ndarray, whole: str | None
-) -> Iterator[pa.Table]:
+def _surviving(work: _Work, table: pa.Table, missing: np.ndarray) -> Iterator[pa.Table]:
     """All blocks of `table`, whatever dies. `missing` [rows] is kept by the caller: what has not been yielded yet."""
     try:
-        yield from _stream(stages, table, whole)
+        yield from _stream(work, table)
         return
     except (WorkersDied, NodesDied) as error:
         to_blame = isinstance(error, WorkersDied)  # the error itself is left behind: it holds the job
     rest = table.take(np.flatnonzero(missing[table[ROW].to_numpy()]))
     if to_blame and rest.num_rows == 1:
-        reason = f"worker_died: no worker survives this row ({RETRIES + 1} tries); see Ray's logs"
-        yield given_up(stages, rest, reason)
+        reason = f"{WORKER_DIED}: no worker survives this row ({RETRIES + 1} tries); see Ray's logs"
+        yield given_up(work.stages, rest, reason)
         return
     # Halves of what is missing, down to single rows: only a row that kills alone is to blame.
     middle = rest.num_rows // 2 if to_blame else rest.num_rows
     for part in (rest.slice(0, middle), rest.slice(middle)):
-        yield from _surviving(stages, part, missing, whole)
+        yield from _surviving(replace(work, again=True), part, missing)
 
 
-def _stream(stages: list[Stage], table: pa.Table, whole: str | None) -> Iterator[pa.Table]:
+def _stream(work: _Work, table: pa.Table) -> Iterator[pa.Table]:
     """One Ray Data job over `table`, with an account of its own: workers of a job that died claim nothing in the next."""
     import ray
 
     if table.num_rows == 0:
         return
-    needs = [stage.resources for stage in stages]
+    needs = [stage.resources for stage in work.stages]
     size = block_rows(table.num_rows, min(r.batch_size for r in needs), max(r.actors for r in needs))
-    blocks = list(cut(table, size, whole))
+    blocks = list(cut(table, size, work.whole))
     nodes = _alive()
-    pools = _pools(stages, len(blocks), nodes)
+    pools = _pools(work.stages, len(blocks), nodes)
     job = uuid4().hex
     dismiss = partial(_dismiss, job)
     context = ray.data.DataContext.get_current()
@@ -208,7 +232,7 @@ def _stream(stages: list[Stage], table: pa.Table, whole: str | None) -> Iterator
     dataset = ray.data.from_arrow(blocks)
     ledgers = _Ledgers() if any(share.actors > 1 for share in pools) else None  # one has memory of its own
     for share in pools:
-        dataset = _through(dataset, share, blocks, ledgers, job)
+        dataset = _through(dataset, work, share, blocks, ledgers, job)
     try:
         yield from dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
     except NodesDied:
@@ -261,7 +285,7 @@ def _alive() -> dict[str, dict]:
 
 
 def _through(
-    dataset: object, share: Share, blocks: list[pa.Table], ledgers: _Ledgers | None, job: str
+    dataset: object, work: _Work, share: Share, blocks: list[pa.Table], ledgers: _Ledgers | None, job: str
 ) -> object:
     import ray
 
@@ -273,7 +297,7 @@ def _through(
         warnings.simplefilter("ignore", ray.util.annotations.RayDeprecationWarning)
         return dataset.map_batches(
             _Worker,
-            fn_constructor_args=(list(share.chain), ledgers if share.actors > 1 else None),
+            fn_constructor_args=(work, list(share.chain), ledgers if share.actors > 1 else None),
             batch_size=rows,
             batch_format="pyarrow",
             zero_copy_batch=True,

@@ -1,13 +1,11 @@
 """Find or compute: the store first, then Ray Data for what it lacks, each key once.
 
-Successes are stored block by block as they arrive. Failures are not stored: they become reasons in this run and are tried
-again by the next.
+Successes are stored block by block, by the worker that has them (pipelines/commit.py) or, where it cannot, by the driver as
+they arrive. Failures are not stored: they become reasons in this run and are tried again by the next.
 
-A part is what one block adds to one shelf. No row of a committed part is ever computed again. A worker goes on to its next block
-when the driver has the last one, not when it is committed, so what a killed driver costs is, per worker, the block in its
-hands and those that wait for the commit: one at most as long as committing a part takes less time than computing one
-(milliseconds on a disk), and more where a far-off bucket is slower than the scorers; larger blocks then cost less.
-A killed worker costs the block in its hands alone, a killed node also finished blocks that the driver had not fetched from it.
+A part is what one block adds to one shelf, and no row of a committed part is computed again. A driver, worker or node that is
+killed therefore costs one part per worker, the one in its hands. Where the driver commits for its workers (a store in a folder
+of one node), a killed driver also costs blocks that had not arrived.
 """
 
 from __future__ import annotations
@@ -29,7 +27,8 @@ from operators.frames import to_batch, with_columns
 from operators.key_index import KeyIndex, first_of_each
 from operators.store import Shelf
 from operators.usage import together, totals
-from pipelines.execution import run
+from pipelines.commit import Commit, marked
+from pipelines.execution import WORKER_DIED, run
 
 
 @dataclass
@@ -85,7 +84,7 @@ class Lookup:
         reason: str,
         columns: dict[str, str] | None = None,
     ) -> None:
-        self.stage, self._shelf, self._reason, self._columns = stage, shelf, reason, columns or {}
+        self.stage, self.commit = stage, Commit(stage.name, shelf, reason, columns or {})
         self._blocked = list(blocked)
         keys = self._row_keys(rows)
         self._index, self._keys = KeyIndex(keys), pa.array(keys, pa.string())
@@ -123,29 +122,36 @@ class Lookup:
         return with_columns(rows, marks), todo
 
     def take(self, block: pa.Table) -> None:
-        """Keep a finished block: successes go into the store, failures are remembered."""
+        """Keep a finished block: successes that its worker could not store go into the store, failures are remembered."""
         name, mine = self.stage.name, block.filter(block[f"{self.stage.name}.todo"])
-        value = mine[self._columns.get("value", "response")]
-        silent = pc.if_else(pc.is_null(value), "no_value: the stage gave neither a value nor a reason", None)
-        why = pc.coalesce(mine[f"{name}.error"], mine[self._reason], silent)
+        why = self.commit.reasons(mine)
         for key, reason in zip(mine[f"{name}.key"].to_pylist(), why.to_pylist(), strict=True):
             if reason is not None:
                 self._failures[key] = reason
-        columns = {"key": f"{name}.key", **self._columns}
-        stored = {column: mine[columns.get(column, column)] for column in self._shelf.schema.names}
-        good = pa.table(stored).filter(pc.is_null(why)).cast(self._shelf.schema)
-        self._shelf.append(good)
-        self._keep(good)
+        good = mine.filter(pc.is_null(why))
+        self._keep(self.commit.entries(good))
+        if self.commit.stored in good.column_names:
+            good = good.filter(pc.invert(good[self.commit.stored]))
+        self.commit.shelf.append(self.commit.entries(good))
         self._seconds += pc.sum(mine[f"{name}.seconds"]).as_py() or 0.0
         self._encoded = together(self._encoded, encoded(block, name))
         if "usage" in mine.column_names:
             self._usage = together(self._usage, totals(mine["usage"].to_pylist()))
 
+    def find_rest(self) -> None:
+        """Find what a worker committed and died before it could hand it over: no worker after it computed that again."""
+        silent = (self._index.rows >= 0) & (self._known() < 0)
+        keys = self._keys.filter(pa.array(silent)).unique().to_pylist()
+        lost = [key for key in keys if self._failures.get(key, WORKER_DIED).startswith(WORKER_DIED)]
+        self._keep(self.commit.shelf.find(lost))
+        for key in self._entries[-1]["key"].to_pylist():
+            self._failures.pop(key, None)
+
     def results(self) -> tuple[pa.Table, pa.Array]:
         """Per row the stored entry (nulls where there is none) and, there, the reason."""
         known = self._known()
         found = pa.array(known, mask=known < 0)
-        entries = pa.concat_tables([self._shelf.schema.empty_table(), *self._entries]).take(found)
+        entries = pa.concat_tables([self.commit.shelf.schema.empty_table(), *self._entries]).take(found)
         reasons = [
             None
             if place >= 0
@@ -184,9 +190,15 @@ def find_or_compute(
         table, todo = lookup.mark(table)
         wanted |= todo
     pending = by_clips(table.take(np.flatnonzero(wanted)), whole)
-    for block in run([lookup.stage for lookup in lookups], pending, title, whole):
-        for lookup in lookups:
-            lookup.take(block)
+    if pending.num_rows == 0:
+        return
+    commits = [lookup.commit for lookup in lookups]
+    with marked(commits[0].shelf.store) as mark:
+        for block in run([lookup.stage for lookup in lookups], pending, title, whole, commits, mark):
+            for lookup in lookups:
+                lookup.take(block)
+    for lookup in lookups:
+        lookup.find_rest()
 
 
 def by_clips(table: pa.Table, whole: str | None = None) -> pa.Table:

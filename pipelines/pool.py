@@ -2,7 +2,8 @@
 
 A boolean column `<stage>.todo` limits a stage to the rows that need it. Each stage adds its declared columns,
 `<stage>.error` (why a row failed in it), `<stage>.seconds` (its share of the time, without loading weights) and
-`<stage>.encoded` (on one row of the block: how many distinct clips, texts ... it encoded for the block, as JSON).
+`<stage>.encoded` (on one row of the block: how many distinct clips, texts ... it encoded for the block, as JSON). What a
+stage did can be committed before the next one starts (pipelines/commit.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from operators.base import Op, Stage, apply_by_row
 from operators.batching import Ledger, Units
 from operators.frames import to_batch, to_column, with_columns
 from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE, score_columns
+from pipelines.commit import Committer
 
 # The declared type of every column that a stage may write.
 TYPES = {
@@ -30,17 +32,24 @@ TYPES = {
 class Pool:
     """The ops of some stages, built when first needed, kept for the life of the worker.
 
-    `ledger` gives the ledger of a stage that runs in several workers.
+    `ledger` gives the ledger of a stage that runs in several workers, `committer` writes results into the store.
     """
 
-    def __init__(self, stages: list[Stage], ledger: Callable[[str], Ledger] | None = None) -> None:
-        self._stages = stages
+    def __init__(
+        self,
+        stages: list[Stage],
+        ledger: Callable[[str], Ledger] | None = None,
+        committer: Committer | None = None,
+    ) -> None:
+        self._stages, self._committer = stages, committer
         self._units = {stage.name: Units(ledger(stage.name) if ledger else None) for stage in stages}
         self._ops: dict[str, Op] = {}
 
     def __call__(self, table: pa.Table) -> pa.Table:
+        keeps = self._committer
         for stage in self._stages:
-            table = self._run(stage, table)
+            table = self._run(stage, keeps.before(stage, table) if keeps else table)
+            table = keeps.after(stage, table) if keeps else table
         return table
 
     def _run(self, stage: Stage, table: pa.Table) -> pa.Table:

@@ -1,5 +1,6 @@
 """Toy Specs: real steps of the pipeline, small enough to know their results by heart. No weights."""
 
+import errno
 import json
 import os
 import time
@@ -16,11 +17,31 @@ from operators.schema import METRICS
 DELAY = float(os.environ.get("TOY_DELAY", "0"))
 # A file that gets a line per row and metric computed, for tests that count what is done twice.
 LOG = os.environ.get("TOY_LOG")
+# A file that says after how many commits of scores a worker's next one goes wrong, and how: "15 full" or "15 kill".
+BREAK = os.environ.get("TOY_BREAK")
 STRICT = ConfigDict(extra="forbid")
 
 
 def _writes(metric):
     return (metric, f"{metric}_reason", f"{metric}_details")
+
+
+def _break_commits():
+    """Let this process fail between the data of a part and its commit, as BREAK says while that file is there."""
+    replace, commits = os.replace, [0]
+
+    def failing(source, target):
+        if "/store/scores/" in str(target) and Path(BREAK).exists():
+            after, how = Path(BREAK).read_text().split()
+            commits[0] += 1
+            if commits[0] > int(after) and how == "kill":
+                os._exit(1)
+            if commits[0] > int(after):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(source, target)
+
+    if replace.__name__ != "failing":
+        os.replace = failing
 
 
 def _results(metric, values, reasons):
@@ -37,6 +58,8 @@ class Words:
 
     def build(self):
         metric, scale = self.writes[0], self.scale
+        if BREAK:
+            _break_commits()
 
         def op(batch):
             texts = batch["reasoning"]

@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
@@ -22,9 +23,14 @@ SMALL_BLOCKS = "cluster.m1.batch_size=10"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def ray_session():
-    with session(Cluster(num_cpus=2)):
-        yield
+def broken(tmp_path_factory):
+    """A Ray session whose workers fail to commit while the file that this is says so (tests/toys.py), and log what they do."""
+    folder = tmp_path_factory.mktemp("broken")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOY_BREAK", str(folder / "how"))
+        patch.setenv("TOY_LOG", str(folder / "log"))
+        with session(Cluster(num_cpus=2)):
+            yield folder / "how"
 
 
 @pytest.fixture(scope="module")
@@ -60,31 +66,47 @@ FULL_DISK = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize(
-    ("end", "raised", "commits"),
-    [(FULL_DISK, StoreError, 1), (FULL_DISK, StoreError, 15), (KeyboardInterrupt(), KeyboardInterrupt, 15)],
-    ids=["disk full at once", "disk full half way", "killed between write and commit"],
+    ("end", "raised", "stored"),
+    [(FULL_DISK, StoreError, 0), (FULL_DISK, StoreError, 15), (KeyboardInterrupt(), KeyboardInterrupt, 15)],
+    ids=["disk full at once", "disk full half way", "the driver, between write and commit"],
 )
 def test_the_next_run_ends_with_the_same_table(
-    tmp_path, inputs, undisturbed, monkeypatch, end, raised, commits
+    tmp_path, inputs, undisturbed, broken, monkeypatch, end, raised, stored
 ):
-    replace, left = os.replace, [commits]
+    """The worker's disk is full after so many commits; what it leaves to the driver ends the driver."""
+    replace = os.replace
 
     def failing(source, target):
-        left[0] -= 1
-        if left[0] < 0 and "/store/" in str(target):
+        if "/store/scores/" in str(target):
             raise end
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", failing)
+    broken.write_text(f"{stored} full")
     with pytest.raises(raised):
         run(tmp_path, inputs, SMALL_BLOCKS)
     monkeypatch.undo()
+    broken.unlink()
     before = {name: set(rows) for name, rows in kept(tmp_path).items()}
+    assert sum(map(len, before.values())) > 0 or not stored
     assert not (tmp_path / "run" / "results.parquet").exists()
     assert run(tmp_path, inputs, SMALL_BLOCKS).returncode == 0
     assert results(tmp_path).equals(results(undisturbed)) and kept(tmp_path) == kept(undisturbed)
     for name, keys in before.items():
         assert keys <= set(kept(undisturbed)[name])
+
+
+def test_a_worker_that_dies_between_write_and_commit_costs_one_part(tmp_path, inputs, undisturbed, broken):
+    """24 parts of 10 rows; the 16th commit kills the worker, and its successor begins with what that one was about."""
+    log = broken.with_name("log")
+    log.unlink(missing_ok=True)
+    broken.write_text("15 kill")
+    assert run(tmp_path, inputs, SMALL_BLOCKS).returncode == 0
+    broken.unlink()
+    assert results(tmp_path).equals(results(undisturbed)) and kept(tmp_path) == kept(undisturbed)
+    done = Counter(log.read_text().splitlines())
+    assert len(done) == 6 * ROWS
+    assert sum(done.values()) - len(done) == 10, "the part in its hands, and no other"
 
 
 def test_neither_blocks_nor_workers_change_keys_or_scores(tmp_path, inputs, undisturbed):

@@ -1,0 +1,123 @@
+"""What a finished block adds to a shelf, and who writes it: the worker that computed it, the driver for a worker that cannot.
+
+A worker commits a stage's results before it goes on to the next stage or block, so that a driver or a worker that is
+killed costs, per worker, one part: that of the stage and block in its hands. It writes only where it sees the mark of the
+run in the store, as a folder of the driver's need not be a folder of its node's, nor a bucket's name the same bucket there.
+
+Whoever comes after a worker that died looks first for what that one committed: a response that was sampled must not be
+replaced by another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from operators.base import Stage
+from operators.frames import with_columns
+from operators.store import RUNNING, Shelf, Store, StoreError
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Where the results of a stage go. In the blocks of a run, `<stage>.key` and `<stage>.todo` say which rows they are.
+
+    columns: stored columns by the names that they have in a finished block, where these differ. reason: the column in which
+    the stage itself names a failed row.
+    """
+
+    stage: str
+    shelf: Shelf
+    reason: str
+    columns: Mapping[str, str]
+
+    @property
+    def stored(self) -> str:
+        """The column that says of a row whether the worker has committed it."""
+        return f"{self.stage}.stored"
+
+    def reasons(self, block: pa.Table) -> pa.ChunkedArray:
+        """[rows] why there is no result; null where there is one."""
+        value = block[self.columns.get("value", "response")]
+        silent = pc.if_else(pc.is_null(value), "no_value: the stage gave neither a value nor a reason", None)
+        return pc.coalesce(block[f"{self.stage}.error"], block[self.reason], silent)
+
+    def entries(self, block: pa.Table) -> pa.Table:
+        """The rows of a block, all of them results, as the shelf holds them."""
+        names = {"key": f"{self.stage}.key", **self.columns}
+        stored = {name: block[names.get(name, name)] for name in self.shelf.schema.names}
+        return pa.table(stored).cast(self.shelf.schema)
+
+    def results(self, block: pa.Table) -> pa.Table:
+        """The rows of a block in which the stage was to run and has a result."""
+        mine = block.filter(block[f"{self.stage}.todo"])
+        return mine.filter(pc.is_null(self.reasons(mine)))
+
+
+class Committer:
+    """Commits in a worker, as long as it can: what it cannot write is the driver's to write, or to say why not.
+
+    mark: the run's mark in the store. looks: whether somebody before this worker may have committed rows that it is given.
+    """
+
+    def __init__(self, commits: Sequence[Commit], mark: str, looks: bool) -> None:
+        self._commits, self._mark, self._looks = {one.stage: one for one in commits}, mark, looks
+        self._sees: bool | None = None
+
+    def before(self, stage: Stage, table: pa.Table) -> pa.Table:
+        """`table` without anything to do for `stage` in the rows that are committed already."""
+        if not (self._looks and stage.name in self._commits and self._can()):
+            return table
+        todo, keys = f"{stage.name}.todo", table[f"{stage.name}.key"]
+        try:
+            found = self._commits[stage.name].shelf.find(keys.filter(table[todo]).to_pylist())
+        except StoreError:
+            return table
+        known = pc.is_in(keys, found["key"].combine_chunks())
+        return with_columns(table, {todo: pc.and_not(table[todo], known)})
+
+    def after(self, stage: Stage, table: pa.Table) -> pa.Table:
+        """Commit what `stage` did; `<stage>.stored` tells the driver."""
+        if stage.name not in self._commits:
+            return table
+        commit = self._commits[stage.name]
+        done = self._can() and self._write(commit, table)
+        return with_columns(table, {commit.stored: pa.repeat(pa.scalar(done), table.num_rows)})
+
+    def _can(self) -> bool:
+        if self._sees is None:
+            self._sees = any(is_marked(one.shelf.store, self._mark) for one in self._commits.values())
+        return self._sees
+
+    def _write(self, commit: Commit, table: pa.Table) -> bool:
+        try:
+            commit.shelf.append(commit.entries(commit.results(table)))
+        except StoreError:
+            self._sees = False
+        return self._sees
+
+
+@contextmanager
+def marked(store: Store) -> Iterator[str]:
+    """While a run writes into `store`, a mark of its own there. One that a killed run leaves is waste after a day."""
+    name = f"{RUNNING}/{uuid4().hex}"
+    store.write(name, b"")
+    try:
+        yield name
+    finally:
+        with suppress(StoreError):  # who may write may not always delete
+            store.remove(name)
+
+
+def is_marked(store: Store, mark: str) -> bool:
+    """Whether this is the store that was marked, seen from here."""
+    try:
+        store.read(mark)
+    except (FileNotFoundError, StoreError):
+        return False
+    return True

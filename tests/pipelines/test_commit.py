@@ -1,0 +1,145 @@
+"""Workers store what they computed, stage by stage; the driver stores what they could not."""
+
+import os
+import time
+
+import pyarrow as pa
+import pytest
+
+from operators.base import Resources, Stage
+from operators.schema import METRICS
+from operators.store import RUNNING, Store, StoreError
+from operators.sweeping import STALE_SECONDS, waste
+from pipelines.commit import Committer, marked
+from pipelines.lookup import Lookup
+from pipelines.pool import Pool
+from tests import toys
+
+ROWS = pa.table({"reasoning": ["one", "one two", "unscorable", "one two three"]})
+
+
+def lookup(store, spec, metric, rows=ROWS):
+    columns = {"value": metric, "details": f"{metric}_details"}
+    shelf = store.scores(metric, spec)
+    stage = Stage(metric[:2], spec, Resources())
+    return Lookup(stage, shelf, rows, [None] * rows.num_rows, f"{metric}_reason", columns)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def pair(store):
+    return [lookup(store, toys.M2(), METRICS[1]), lookup(store, toys.M3(), METRICS[2])]
+
+
+def marks(lookups, rows=ROWS):
+    for one in lookups:
+        rows, _ = one.mark(rows)
+    return rows
+
+
+def worker(lookups, mark, looks=False):
+    commits = [one.commit for one in lookups]
+    return Pool([one.stage for one in lookups], None, Committer(commits, mark, looks))
+
+
+def test_a_stage_is_stored_before_the_next_one_starts(store, pair, monkeypatch):
+    with marked(store) as mark:
+        pool = worker(pair, mark)
+        monkeypatch.setattr(toys.M3, "build", lambda self: pytest.fail("the worker dies here"))
+        with pytest.raises(pytest.fail.Exception):
+            pool(marks(pair))
+    first, second = (one.commit.shelf.read() for one in pair)
+    assert (first.num_rows, second.num_rows) == (3, 0), "all but the unscorable row, and nothing"
+
+
+def test_what_a_worker_stored_the_driver_stores_no_second_time(store, pair):
+    with marked(store) as mark:
+        block = worker(pair, mark)(marks(pair))
+    assert [len(one.commit.shelf.parts()) for one in pair] == [1, 1]
+    for one in pair:
+        one.take(block)
+    assert [len(one.commit.shelf.parts()) for one in pair] == [1, 1]
+    entries, reasons = pair[0].results()
+    assert entries["value"].to_pylist() == [0.01, 0.02, None, 0.03]
+    assert reasons.to_pylist() == [None, None, "toy_reason", None]
+    assert (pair[0].tally().computed, pair[0].tally().failed) == (4, 1)
+
+
+def test_a_worker_that_sees_another_store_writes_nothing_and_the_driver_does(store, pair):
+    block = worker(pair, f"{RUNNING}/of-another-machine")(marks(pair))
+    assert [one.commit.shelf.parts() for one in pair] == [[], []]
+    for one in pair:
+        one.take(block)
+    assert [one.commit.shelf.read().num_rows for one in pair] == [3, 3]
+
+
+def test_a_worker_that_cannot_write_leaves_it_to_the_driver_and_stops_trying(store, pair, monkeypatch):
+    tries = []
+
+    def refused(self, name, data):
+        tries.append(name)
+        raise StoreError("no room")
+
+    with marked(store) as mark:
+        monkeypatch.setattr(Store, "write", refused)
+        block = worker(pair, mark)(marks(pair))
+        monkeypatch.undo()
+    assert len(tries) == 1
+    for one in pair:
+        one.take(block)
+    assert [one.commit.shelf.read().num_rows for one in pair] == [3, 3]
+
+
+def test_a_successor_computes_nothing_that_was_stored_and_replaces_nothing(store, pair):
+    """A value that was sampled would come out otherwise a second time: 0.75 stays, though the toy would say 0.02."""
+    shelf, key = pair[0].commit.shelf, pair[0].mark(ROWS)[0]["m2.key"][1].as_py()
+    early = pa.Table.from_pylist([{"key": key, "value": 0.75, "details": "{}"}], schema=shelf.schema)
+    shelf.append(early)
+    with marked(store) as mark:
+        block = worker(pair, mark, looks=True)(marks(pair))
+    assert block["m2.todo"].to_pylist() == [True, False, True, True]
+    pair[0].take(block)
+    assert pair[0].results()[1].to_pylist()[1].startswith("not_computed")
+    pair[0].find_rest()
+    entries, reasons = pair[0].results()
+    assert entries["value"].to_pylist() == [0.01, 0.75, None, 0.03]
+    assert reasons.to_pylist() == [None, None, "toy_reason", None]
+    assert sorted(shelf.read()["value"].to_pylist()) == [0.01, 0.03, 0.75]
+
+
+def test_a_row_given_up_after_it_was_stored_is_no_failure(store, pair):
+    from pipelines.pool import given_up
+
+    with marked(store) as mark:
+        worker(pair, mark)(marks(pair))
+    for one in pair:
+        one.take(
+            given_up([one.stage for one in pair], marks(pair), "worker_died: no worker survives this row")
+        )
+        one.find_rest()
+    _, reasons = pair[0].results()
+    assert reasons.to_pylist() == [None, None, "worker_died: no worker survives this row", None]
+
+
+def test_a_mark_goes_with_its_run_and_one_that_stays_is_waste_after_a_day(store, tmp_path):
+    with marked(store) as mark:
+        assert store.read(mark) == b""
+        assert list(waste(store, None, [])) == [], "a run that goes on"
+        long_ago = time.time() - STALE_SECONDS - 60
+        os.utime(tmp_path / "store" / mark, (long_ago, long_ago))
+        assert [one.name for one in waste(store, None, [])] == [mark]
+    with pytest.raises(FileNotFoundError):
+        store.read(mark)
+
+
+def test_who_may_not_delete_may_run(store, monkeypatch):
+    def refused(path):
+        raise PermissionError(path)
+
+    with marked(store):
+        monkeypatch.setattr(store.filesystem, "rm_file", refused)
+    assert len(store.entries(RUNNING)) == 1
