@@ -112,9 +112,9 @@ def night_findings(store: Store) -> Iterator[Finding]:
 def _description(shelf: Shelf) -> Iterator[Finding]:
     found, fingerprint = shelf.spec(), shelf.name.rsplit("/", 1)[-1]
     if found is None:
-        yield Finding(
-            shelf.name, True, "spec.json is missing or unreadable: nobody can say what made these rows"
-        )
+        if shelf.parts():  # else a write ended before it began, and nothing is lost
+            told = "spec.json is missing or unreadable: nobody can say what made these rows"
+            yield Finding(shelf.name, True, told)
     elif found.get("fingerprint") != fingerprint or digest(found.get("spec"), 16) != fingerprint:
         yield Finding(shelf.name, True, "spec.json does not describe this folder: its fingerprint is another")
 

@@ -58,11 +58,17 @@ class Commit:
         mine = block.filter(block[f"{self.stage}.todo"])
         return mine.filter(pc.is_null(self.reasons(mine)))
 
+    def without_stored(self, table: pa.Table) -> pa.Table:
+        """`table` with nothing to do in the rows that are in the shelf by now."""
+        todo, keys = table[f"{self.stage}.todo"], table[f"{self.stage}.key"]
+        found = self.shelf.find(keys.filter(todo).to_pylist())["key"].combine_chunks()
+        return with_columns(table, {f"{self.stage}.todo": pc.and_not(todo, pc.is_in(keys, found))})
+
 
 class Committer:
     """Commits in a worker, as long as it can: what it cannot write is the driver's to write, or to say why not.
 
-    mark: the run's mark in the store. looks: whether somebody before this worker may have committed rows that it is given.
+    mark: the run's mark in the store. looks: whether this worker is in the place of one that died.
     """
 
     def __init__(self, commits: Sequence[Commit], mark: str, looks: bool) -> None:
@@ -70,16 +76,13 @@ class Committer:
         self._sees: bool | None = None
 
     def before(self, stage: Stage, table: pa.Table) -> pa.Table:
-        """`table` without anything to do for `stage` in the rows that are committed already."""
+        """`table` without anything to do for `stage` in the rows that a worker which died had committed."""
         if not (self._looks and stage.name in self._commits and self._can()):
             return table
-        todo, keys = f"{stage.name}.todo", table[f"{stage.name}.key"]
         try:
-            found = self._commits[stage.name].shelf.find(keys.filter(table[todo]).to_pylist())
+            return self._commits[stage.name].without_stored(table)
         except StoreError:
             return table
-        known = pc.is_in(keys, found["key"].combine_chunks())
-        return with_columns(table, {todo: pc.and_not(table[todo], known)})
 
     def after(self, stage: Stage, table: pa.Table) -> pa.Table:
         """Commit what `stage` did; `<stage>.stored` tells the driver."""

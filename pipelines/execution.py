@@ -21,7 +21,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from uuid import uuid4
 
@@ -99,13 +99,12 @@ def _without_native_chatter() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Work:
-    """What is to be done to a table, however often a job has to be started for it. again: it is not the first."""
+    """What is to be done to a table, however often a job has to be started for it."""
 
     stages: list[Stage]
     whole: str | None
     commits: Sequence[Commit]
     mark: str
-    again: bool = False
 
 
 def run(
@@ -193,7 +192,7 @@ class _Worker(Pool):
         if ledgers:
             ledgers.drop_claims(_worker_id())
         replaces = ray.get_runtime_context().was_current_actor_reconstructed
-        super().__init__(stages, ledgers, Committer(work.commits, work.mark, work.again or replaces))
+        super().__init__(stages, ledgers, Committer(work.commits, work.mark, replaces))
 
 
 def _surviving(work: _Work, table: pa.Table, missing: np.ndarray) -> Iterator[pa.Table]:
@@ -204,6 +203,8 @@ def _surviving(work: _Work, table: pa.Table, missing: np.ndarray) -> Iterator[pa
     except (WorkersDied, NodesDied) as error:
         to_blame = isinstance(error, WorkersDied)  # the error itself is left behind: it holds the job
     rest = table.take(np.flatnonzero(missing[table[ROW].to_numpy()]))
+    for commit in work.commits:
+        rest = commit.without_stored(rest)
     if to_blame and rest.num_rows == 1:
         reason = f"{WORKER_DIED}: no worker survives this row ({RETRIES + 1} tries); see Ray's logs"
         yield given_up(work.stages, rest, reason)
@@ -211,7 +212,7 @@ def _surviving(work: _Work, table: pa.Table, missing: np.ndarray) -> Iterator[pa
     # Halves of what is missing, down to single rows: only a row that kills alone is to blame.
     middle = rest.num_rows // 2 if to_blame else rest.num_rows
     for part in (rest.slice(0, middle), rest.slice(middle)):
-        yield from _surviving(replace(work, again=True), part, missing)
+        yield from _surviving(work, part, missing)
 
 
 def _stream(work: _Work, table: pa.Table) -> Iterator[pa.Table]:
