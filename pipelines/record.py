@@ -68,7 +68,9 @@ def write_predictions(folder: Path, files: Mapping[str, list[dict[str, Any]]]) -
         path, number = target / f"{safe}.json", 1
         while path.exists():
             path, number = target / f"{safe}-{number}.json", number + 1
-        path.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+        # Half of a surrogate pair, which JSON may hold and UTF-8 may not, is escaped as it was in the benchmark's file.
+        path.write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
 def write_record(

@@ -15,7 +15,7 @@ back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -23,8 +23,10 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.benchmarks.archives import opened
-from operators.benchmarks.manifest import Manifest, Part
-from operators.tables import TableError, read_rows
+from operators.benchmarks.manifest import COLUMNS, Manifest, Part
+from operators.columns import RowError, find_columns, text_of
+from operators.locators import shown
+from operators.tables import Row, TableError, read_rows
 
 # MMAU's description names the first, MMAR's the second; copies of MMAU's script read the third.
 PREDICTIONS = ("model_prediction", "answer_prediction", "model_output")
@@ -75,7 +77,9 @@ class Published:
         results: rows with item_id, model, trial, choices, answer_index (null: no answer). Every question is in every file:
         the official scripts take no notice of questions without a prediction.
         """
-        rows = read_rows(self._opened()[0], keep_broken=True, trailing_commas=True)[: self.limit]
+        file = self._opened()[0]
+        rows = read_rows(file, keep_broken=True, trailing_commas=True)
+        key = find_columns(shown(file), rows, COLUMNS, self.columns, "benchmark.columns")["id"]
         chosen: dict[tuple[str, int], dict[str, str]] = {}
         names = ("model", "trial", "item_id", "choices", "answer_index")
         for model, trial, item, choices, index in zip(
@@ -85,7 +89,7 @@ class Published:
             answers[item] = "" if index is None else choices[index]
         several = len({trial for _, trial in chosen}) > 1
         return {
-            f"{model}-trial{trial}" if several else model: self._filled(rows, answers)
+            f"{model}-trial{trial}" if several else model: _filled(rows[: self.limit], key, answers)
             for (model, trial), answers in chosen.items()
         }
 
@@ -95,8 +99,14 @@ class Published:
             raise TableError(f"say where {self.name} is: {where}")
         return opened(self.path, self.questions, self.archives)
 
-    def _filled(self, rows: Sequence[dict[str, Any]], answers: dict[str, str]) -> list[dict[str, Any]]:
-        key = self.columns.get("id") or "id"
-        # Ids as operators.benchmarks.manifest reads them.
-        said = [answers.get(str(row.get(key)).strip(), "") for row in rows]
-        return [{**row, **dict.fromkeys(PREDICTIONS, answer)} for row, answer in zip(rows, said, strict=True)]
+
+def _filled(rows: Sequence[Row], key: str, answers: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The questions with their answers, found by ids as operators.benchmarks.manifest reads them."""
+    return [{**row, **dict.fromkeys(PREDICTIONS, answers.get(_id(row.get(key)), ""))} for row in rows]
+
+
+def _id(cell: Any) -> str:
+    try:
+        return text_of(cell, "id").strip()
+    except RowError:  # a list or the like: such a row is no item, and has no answer
+        return ""

@@ -20,6 +20,7 @@ from operators.lalms.recorded import Recorded
 from operators.schema import result_schema
 from operators.tables import TableError
 from pipelines.config import CONF, build
+from pipelines.record import write_predictions
 from pipelines.responses import load_questions
 
 MMAR = [
@@ -250,6 +251,22 @@ def test_predictions_find_their_questions_by_the_column_and_the_id_that_the_item
     made = benchmark("mmar", folder, columns={"audio": "audio_path", "id": "key"})
     files = made.predictions(results(made.load(), [1, 0]))
     assert [row["model_prediction"] for row in files["m"]] == ["A woman", MMAR[1]["choices"][0]]
+
+
+def test_predictions_of_odd_ids_are_found_and_can_be_written(tmp_path):
+    for column, ids in (("question_id", [3.0, "b"]), ("id", ["half \ud83d", "b"])):
+        rows = [
+            {column: name, **{k: v for k, v in row.items() if k != "id"}}
+            for name, row in zip(ids, MMAR, strict=True)
+        ]
+        folder = mmar_folder(tmp_path / column)
+        (folder / "MMAR-meta.json").write_text(json.dumps(rows), "utf-8")
+        made = benchmark("mmar", folder)
+        files = made.predictions(results(made.load(), [1, 0]))
+        assert [row["model_prediction"] for row in files["m"]] == ["A woman", MMAR[1]["choices"][0]]
+        write_predictions(folder, files)
+        written = json.loads((folder / "predictions" / "m.json").read_text("utf-8"))
+        assert [row[column] for row in written] == ids, "as the benchmark has them"
 
 
 def test_the_environment_says_where_each_benchmark_of_a_sweep_lies(tmp_path, monkeypatch):
