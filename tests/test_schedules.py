@@ -1,6 +1,7 @@
 """The ready-made schedules parse, and the command of each composes."""
 
 import configparser
+import fcntl
 import re
 import shlex
 import shutil
@@ -48,7 +49,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_command_composes(name):
-    words = shlex.split(COMMANDS[name].split("&&")[-1])
+    words = shlex.split(COMMANDS[name].split("&&")[-1].split("||")[0])
     place = words.index("pipelines.rescore")
     assert words[place - 2].endswith("python") and words[place - 1] == "-m"
     with initialize_config_dir(str(CONF), version_base="1.3"):
@@ -67,6 +68,18 @@ def test_all_three_start_at_three_and_a_night_is_not_overtaken():
     )
     cron_job = manifests()["CronJob"]["spec"]
     assert cron_job["schedule"] == "0 3 * * *" and cron_job["concurrencyPolicy"] == "Forbid"
+
+
+@pytest.mark.skipif(shutil.which("flock") is None, reason="flock, of util-linux, is not on this machine")
+def test_a_night_that_finds_the_last_one_at_work_says_so(tmp_path):
+    lock = tmp_path / "lock"
+    command = re.sub(r"\S+python .*?(?= \|\|)", "true", COMMANDS["cron"].split("&& ")[1])
+    command = command.replace("/tmp/rescore.lock", str(lock))
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        busy = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+        assert busy.stdout == "rescore: status 75 (75: the night before is still at work)\n"
+    assert subprocess.run(["sh", "-c", command], capture_output=True, text=True).stdout == ""
 
 
 def test_the_cron_job_may_create_the_ray_job_that_it_mounts():
