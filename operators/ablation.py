@@ -56,9 +56,9 @@ def means(rows: pa.Table, scores: Mapping[str, np.ndarray]) -> pa.Table:
         for backbone, values in scores.items():
             mine = values[places]
             kept = places[common[places]]
-            items = frame["item_id"].iloc[kept].to_numpy()
-            by_item = [values[kept[items == item]].mean() for item in dict.fromkeys(items)]
-            mean = float(np.mean(by_item)) if by_item else None
+            items = np.unique(frame["item_id"].iloc[kept].to_numpy(), return_inverse=True)[1]
+            by_item = np.bincount(items, values[kept]) / np.bincount(items)
+            mean = float(by_item.mean()) if len(by_item) else None
             n = int((~np.isnan(mine)).sum())
             ends = [None if math.isnan(end) else end for end in t_interval(by_item, bounds=(0, 1))]
             found.append((model, benchmark, backbone, mean, *ends, len(by_item), len(kept), n, len(mine) - n))
