@@ -168,6 +168,12 @@ def harmless(message: Mapping[str, Any], control_tokens: Sequence[str]) -> dict[
     return {**message, "content": parts}
 
 
+def _tokens(counts: Any, name: str) -> int | None:
+    """A number of tokens as a server states it; None for what is none."""
+    count = getattr(counts, name, None)
+    return count if type(count) is int and 0 <= count < 10**12 else None
+
+
 class ChatClient:
     """Asks one endpoint; remembers between calls how fast it may ask, what it has spent, and whether the server is gone."""
 
@@ -257,14 +263,19 @@ class ChatClient:
 
     def _read(self, raw: Any) -> tuple[Reply | None, Fault | None]:
         """A chat completion as a reply, with a reason where it holds no text of the model's."""
+        from openai.types.chat import ChatCompletionMessage
+
+        # The client builds what it can of an answer and leaves the rest as it came.
         choices = getattr(raw, "choices", None)
-        message = getattr(choices[0], "message", None) if choices else None
-        if message is None:
+        first = choices[0] if isinstance(choices, list) and choices else None
+        message = getattr(first, "message", None)
+        finish = getattr(first, "finish_reason", None)
+        finish = redacted(finish, self._key) if isinstance(finish, str) else None
+        if not isinstance(message, ChatCompletionMessage) and finish != "content_filter":
             unread = "bad_reply: the server's answer is no chat completion"
             return None, Fault("retry", unread, perhaps_charged=True)
         usage = self._count(getattr(raw, "usage", None))
-        finish, text = choices[0].finish_reason, message.content
-        reason = None
+        text, reason = getattr(message, "content", None), None
         if finish == "content_filter":
             reason = "content_filter: the server held the answer back"
         elif refusal := getattr(message, "refusal", None):
@@ -284,9 +295,9 @@ class ChatClient:
         A reply that says nothing of tokens has no cost that anybody knows; towards the limit it counts as its worst case.
         """
         names = ("prompt_tokens", "completion_tokens")
-        usage = {name: count for name in names if isinstance(count := getattr(raw, name, None), int)}
-        details = getattr(raw, "prompt_tokens_details", None)
-        if isinstance(audio := getattr(details, "audio_tokens", None), int) and audio:
+        usage = {name: count for name in names if (count := _tokens(raw, name)) is not None}
+        audio = _tokens(getattr(raw, "prompt_tokens_details", None), "audio_tokens")
+        if audio and audio <= usage.get("prompt_tokens", 0):
             usage["audio_tokens"] = audio
         if self._spec.prices is not None and not usage:
             self.spent += self._worst_case()

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
+from operators.text import encodable
+
 LONGEST = 200  # characters of a server's own words in a reason
 # What servers call a request that they will not answer because of what is in it.
 _FILTERED = re.compile(r"content_?(?:filter|policy)|safety|moderation|blocked", re.IGNORECASE)
@@ -113,7 +115,8 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def redacted(text: str, key: str) -> str:
-    """`text` on one line, at most LONGEST characters, without the key or anything that looks like one."""
+    """`text` on one line, at most LONGEST characters, without the key or anything that looks like one, fit for UTF-8."""
+    text = encodable(text)
     bare = text.replace(key, "***") if len(key) > 4 else text
     bare = " ".join(_KEYS.sub("***", bare).split())
     return bare if len(bare) <= LONGEST else f"{bare[: LONGEST - 3]}..."

@@ -176,7 +176,7 @@ def answer_rows(
     for (row, asked), answer in zip(requests.items(), said, strict=True):
         empty = answer.reason is None and not (answer.text or "").strip()
         reason = "empty_answer: the model ended without a text" if empty else answer.reason
-        columns["response_error"][row] = reason
+        columns["response_error"][row] = None if reason is None else encodable(reason)
         columns["response"][row] = None if reason else encodable(answer.text)
         columns["finish_reason"][row] = answer.finish_reason
         columns["usage"][row] = json.dumps({**answer.usage, **asked.about}, separators=(",", ":"))

@@ -70,6 +70,11 @@ def test_replies_come_in_order_once_each_and_in_parallel():
         (Raw(b"<html>a proxy's page</html>", "text/html"), "bad_reply", 3),
         (Raw(b'{"choices": []}'), "bad_reply", 3),
         (Raw(b'{"choices"'), "bad_reply", 3),
+        (Raw(b'{"choices": {"0": 1}}'), "bad_reply", 3),
+        (Raw(b'{"choices": [{"message": "dog"}]}'), "bad_reply", 3),
+        (Raw(b'{"choices": [{"finish_reason": "content_filter"}]}'), "content_filter", 1),
+        (Status(400, "half a sign \ud83d"), "bad_request: HTTP 400, scripted_error: half a sign \ufffd", 1),
+        (Answer(None, refusal="no \ud83d"), "refusal: no \ufffd", 1),
     ],
 )
 def test_a_fault_of_one_request_is_its_reason_and_no_other_ones(what, reason, asked):
@@ -100,6 +105,30 @@ def test_no_control_token_is_left_in_what_is_sent():
 def test_an_answer_cut_by_its_limit_is_an_answer_with_its_finish_reason():
     replies, _ = ask(lambda body, n: Answer("[PERCEPTION] a dog", "length"))
     assert (replies[0].text, replies[0].finish_reason) == ("[PERCEPTION] a dog", "length")
+
+
+@pytest.mark.parametrize(
+    ("finish", "usage", "told", "counted"),
+    [
+        (5, {"prompt_tokens": -5, "completion_tokens": 10**30}, None, {}),
+        ({"why": "end"}, {"prompt_tokens": 5.5, "completion_tokens": True}, None, {}),
+        ("st\ud83dop", "many", "st\ufffdop", {}),
+        (
+            None,
+            {"prompt_tokens": 5, "prompt_tokens_details": {"audio_tokens": 6}},
+            None,
+            {"prompt_tokens": 5},
+        ),
+    ],
+)
+def test_what_a_server_says_beside_a_text_is_a_word_and_whole_numbers_or_nothing(
+    finish, usage, told, counted
+):
+    choice = {"message": {"role": "assistant", "content": "dog"}, "finish_reason": finish}
+    body = json.dumps({"choices": [choice], "usage": usage}).encode()
+    ((reply,), _) = ask(lambda *_: Raw(body), 1)
+    assert (reply.text, reply.reason) == ("dog", None)
+    assert (reply.finish_reason, reply.usage) == (told, counted)
 
 
 def test_a_server_that_stumbles_is_asked_again():
