@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator
 from pydantic.dataclasses import dataclass
@@ -112,6 +113,19 @@ class ChatEndpoint:
     give_up_after: int = execution_field(20, ge=1)
     prices: Prices | None = execution_field(None)
     spend_limit: float | None = execution_field(None, ge=0)
+
+    @field_validator("base_url")
+    @classmethod
+    def _an_address(cls, address: str | None) -> str | None:
+        """Told before the run: the client takes any text, and every request then fails by itself."""
+        try:
+            parts = urlsplit("http://default" if address is None else address)
+            right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:  # brackets that do not close, a port that is no number up to 65535
+            right = False
+        if not right or re.search(r"\s", address or ""):
+            raise ValueError("this is no address: write it like http://localhost:8000/v1 or https://host/v1")
+        return address
 
     @field_validator("extra")
     @classmethod

@@ -336,6 +336,26 @@ def test_no_key_and_a_key_in_the_wrong_place_are_told_before_anything_is_sent(mo
         ChatEndpoint("tiny", spend_limit=1.0)
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "localhost:8000/v1",
+        "http:/localhost/v1",
+        "ftp://host/v1",
+        "https://",
+        "http://[::1/v1",
+        "http://h:99999",
+        " http://h",
+        "",
+    ],
+)
+def test_what_is_no_address_is_told_before_anything_is_sent(address):
+    with pytest.raises(ValidationError, match="write it like http://localhost:8000/v1"):
+        ChatEndpoint("m", base_url=address)
+    for fine in ("http://[::1]:8000/v1", "https://generativelanguage.googleapis.com/v1beta/openai/", None):
+        assert ChatEndpoint("m", base_url=fine).base_url == fine
+
+
 def test_identity_is_what_is_asked_not_where_or_how_fast():
     one = ChatEndpoint("m", base_url="http://a", concurrency=1, prices=Prices(1, 1), timeout_seconds=1)
     assert fingerprint(one) == fingerprint(ChatEndpoint("m"))
