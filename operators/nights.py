@@ -108,8 +108,10 @@ def _rows_file(store: Store, place: str) -> Iterator[pq.ParquetFile]:
 
 def last(store: Store, series: str) -> Night | None:
     """The night before this one; None before the first."""
-    names = finished(store, series)
-    return load(store, series, names[-1]) if names else None
+    for name in reversed(store.folders(f"nightly/{series}")):
+        if store.read_json(f"nightly/{series}/{name}/run.json"):
+            return load(store, series, name)
+    return None
 
 
 def save(store: Store, series: str, name: str, folder: Path, names: tuple[str, ...]) -> str:

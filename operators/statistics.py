@@ -8,7 +8,8 @@ does not exist (no observations, no variance) the result is NaN, without a warni
 does not end a report.
 
 Ours are those that no library we may depend on gives: Wald's interval with the paper's z; Wilson's for means of shares,
-which are no counts (scipy and statsmodels have that of counts: the tests compare); Kendall's W; ICC(2,1) and its
+which are no counts (scipy and statsmodels have that of counts: the tests compare), and with it Newcombe's of a difference
+(likewise); Kendall's W; ICC(2,1) and its
 interval (pingouin has them, under the GPL, and rounds: the tests compare); the variance shares of a table, which are
 resampled thousands of times (statsmodels tests and confirms them, one table at a time). The bootstrap is scipy's.
 """
@@ -105,6 +106,19 @@ def wilson_interval_of_clusters(
     return wilson_interval_of_mean(
         min(1.0, sum(right) / len(right)), float(sizes.sum() ** 2 / (sizes**2).sum()), level
     )
+
+
+def newcombe_interval(
+    first: tuple[float, float, float], second: tuple[float, float, float]
+) -> tuple[float, float]:
+    """Interval of the difference second - first of two independent shares, each given as (share, low, high) with its own
+    interval (Newcombe 1998, method 10, where these are Wilson's).
+
+    d - sqrt((p2 - l2)^2 + (u1 - p1)^2) to d + sqrt((u2 - p2)^2 + (p1 - l1)^2) for d = p2 - p1; NaN where a share is.
+    """
+    (p1, low1, high1), (p2, low2, high2) = first, second
+    difference = p2 - p1
+    return difference - math.hypot(p2 - low2, high1 - p1), difference + math.hypot(high2 - p2, p1 - low1)
 
 
 def t_interval(

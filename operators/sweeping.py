@@ -45,7 +45,9 @@ def waste(store: Store, keep_nights: int | None, forget: Collection[str]) -> Ite
         names = finished(store, series)
         for name in store.folders(f"nightly/{series}"):
             place, files = f"nightly/{series}/{name}", store.entries(f"nightly/{series}/{name}")
-            if name not in names and all(_age(file) > STALE_SECONDS for file in files):
+            # Folders in a folder are no night of ours, whatever they are.
+            old = all(file["type"] == "file" and _age(file) > STALE_SECONDS for file in files)
+            if name not in names and old:
                 yield Waste(place, _size(store, place), "a night that did not finish")
             elif keep_nights is not None and name in names[: max(0, len(names) - keep_nights)]:
                 yield Waste(place, _size(store, place), f"older than the last {keep_nights} nights")

@@ -7,6 +7,7 @@ python -m pipelines.rescore scorers=paper +cluster=a6000x4
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -52,8 +53,7 @@ def main(config: DictConfig) -> None:
 def rescore(config: DictConfig, scorers_name: str) -> None:
     """One night. SystemExit with status 1 where too much failed, 3 where the drift report raises an alarm."""
     settings: Rescore = plain(config)
-    check_acknowledged(settings)
-    series = settings.series or scorers_name
+    series = checked(settings, settings.series or scorers_name)
     scorers = {name: build(getattr(settings.scorers, name), f"scorers.{name}") for name in METRIC_STAGES}
     store, journal = Store(settings.store.root), Journal()
     named = names_in_results(store)
@@ -175,11 +175,17 @@ def show_drift(found: Drift | None) -> bool:
     return bool(told)
 
 
-def check_acknowledged(settings: Rescore) -> None:
-    """Raises ConfigError for what is no metric."""
+def checked(settings: Rescore, series: str) -> str:
+    """The `series`, whose nights lie in one folder of this name. Raises ConfigError for another name, and for what is
+    acknowledged and no metric."""
+    if not re.fullmatch(r"(?!\.)[^/\\]+", series):
+        raise ConfigError(
+            f"config key series: a plain name without / and without a dot before it, not {series!r}"
+        )
     if unknown := sorted(set(settings.acknowledged) - set(METRIC_STAGES)):
         known = ", ".join(METRIC_STAGES)
         raise ConfigError(f"config key acknowledged: {unknown[0]!r} is no metric; there are {known}")
+    return series
 
 
 def stop_if_failing(

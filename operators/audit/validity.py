@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from operators.audit.tables import grouped
 from operators.audit_states import STATE_NAMES
+from operators.statistics import newcombe_interval, wilson_interval_of_mean
 
 Row = Mapping[str, Any]
 ALL = "all judges"
@@ -32,7 +33,9 @@ PROFILES = pa.schema([
 SWAPS = pa.schema([
     ("model", pa.string()), ("cue", pa.string()), ("probe", pa.string()),
     *((f"{name}_{side}", pa.float64()) for side in ("first", "second") for name in ("accuracy", "wilson_low", "wilson_high")),
-    ("n_first", pa.int64()), ("n_second", pa.int64()), ("difference", pa.float64()),
+    ("n_first", pa.int64()), ("n_second", pa.int64()),
+    # second minus first, of items that are not paired; its interval is Newcombe's, from those of the two sides.
+    ("difference", pa.float64()), ("difference_low", pa.float64()), ("difference_high", pa.float64()),
 ])  # fmt: skip
 
 RANKINGS = pa.schema([
@@ -120,17 +123,27 @@ def swaps(first: Iterable[Row], second: Iterable[Row]) -> list[dict[str, Any]]:
         row: dict[str, Any] = dict(zip(names, key, strict=True))
         for side, rows in zip(("first", "second"), (sides[0][key], sides[1][key]), strict=True):
             row |= {f"{name}_{side}": value for name, value in _joined(rows).items()}
-        both = row["accuracy_first"], row["accuracy_second"]
-        found.append(row | {"difference": None if None in both else both[1] - both[0]})
+        found.append(row | _difference(row))
     return found
 
 
-def _joined(rows: Sequence[Row]) -> dict[str, Any]:
-    """Accuracy over all benchmarks of a run, with its Wilson interval."""
-    from operators.statistics import wilson_interval
+def _difference(row: Row) -> dict[str, float | None]:
+    names = ("difference", "difference_low", "difference_high")
+    first, second = (
+        tuple(row[f"{name}_{side}"] for name in ("accuracy", "wilson_low", "wilson_high"))
+        for side in ("first", "second")
+    )
+    if None in (*first, *second):
+        return dict.fromkeys(names)
+    return dict(zip(names, (second[0] - first[0], *newcombe_interval(first, second)), strict=True))
 
+
+def _joined(rows: Sequence[Row]) -> dict[str, Any]:
+    """Accuracy over all benchmarks of a run, with its Wilson interval: as in ACCURACY, of which these are rows, a call
+    asked in both orders counts once there."""
     right, n = sum(row["n_correct"] for row in rows), sum(row["n_scored"] for row in rows)
-    low, high = wilson_interval(right, n)
+    twice = sum(row["n_both_orders"] for row in rows)
+    low, high = wilson_interval_of_mean(right / n if n else math.nan, n * n / (n + 2 * twice) if n else 0)
     return {
         "accuracy": right / n if n else None,
         "wilson_low": None if math.isnan(low) else low,

@@ -101,6 +101,11 @@ def test_old_nights_go_and_the_last_ones_stay(tmp_path):
     assert (left.name, left.why) == ("nightly/offline/2026-01-04", "a night that did not finish")
     remove(store, left)
     assert nights.finished(store, "offline") == store.folders("nightly/offline")
+    assert nights.last(store, "elsewhere") is None
+    store.write("nightly/team/mine/2026-01-01/run.json", b'{"fingerprints": {}}')
+    for place in (tmp_path / "nightly/team/mine").rglob("*"):
+        os.utime(place, (0, 0))
+    assert list(waste(store, None, [])) == [], "a folder of folders is no night"
 
 
 def test_a_night_that_cannot_be_read_is_wrong_and_one_that_did_not_finish_a_note(tmp_path):

@@ -27,6 +27,7 @@ from operators.statistics import (
     eta_squared,
     icc_2_1,
     kendalls_w,
+    newcombe_interval,
     paired_bootstrap,
     pearson_matrix,
     wald_interval,
@@ -169,6 +170,18 @@ def test_intervals_of_nothing_and_of_nonsense(interval) -> None:
     for k, n in [(3, 2), (-1, 2), (0, -1), (0.5, 2)]:
         with pytest.raises(ValueError, match="0 <= k <= n"):
             interval(k, n)
+
+
+@pytest.mark.parametrize(("k", "n", "m", "r"), [(9, 10, 8, 10), (0, 5, 5, 5), (3, 40, 20, 30)])
+def test_the_interval_of_a_difference_of_shares_is_that_of_a_library(k, n, m, r) -> None:
+    from statsmodels.stats.proportion import confint_proportions_2indep
+
+    sides = [(k / n, *wilson_interval(k, n)), (m / r, *wilson_interval(m, r))]
+    low, high = newcombe_interval(*sides)
+    assert (low, high) == pytest.approx(confint_proportions_2indep(m, r, k, n, method="newcomb"), abs=1e-9)
+    assert -1 <= low <= m / r - k / n <= high <= 1 and math.isnan(
+        newcombe_interval((math.nan,) * 3, sides[0])[0]
+    )
 
 
 def test_bootstrap_of_a_constant_difference_is_certain() -> None:

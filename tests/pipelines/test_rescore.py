@@ -234,5 +234,17 @@ def test_a_scorer_that_stays_broken_alarms_every_night_until_it_works_or_is_ackn
     broken.unlink()
     assert night(tmp_path, "works", *toy)[0] == 0 and report(tmp_path, "works")["outages"] == []
     assert night(tmp_path, "after", *toy)[0] == 0
-    with pytest.raises(ConfigError, match="acknowledged: 'm7' is no metric; there are m1, m2"):
-        night(tmp_path, "typo", "acknowledged=[m7]")
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("acknowledged=[m7]", "acknowledged: 'm7' is no metric; there are m1, m2"),
+        ("series=../outside", "series: a plain name without /"),
+        ("series=team/mine", "series: a plain name without /"),
+        ("series=.hidden", "series: a plain name"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_read(tmp_path, override, said):
+    with pytest.raises(ConfigError, match=said):
+        night(tmp_path, "typo", override)

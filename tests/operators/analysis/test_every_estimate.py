@@ -73,7 +73,8 @@ ESTIMATES = {
     "profiles": (validity.PROFILES, {}),
     "swaps": (
         validity.SWAPS,
-        {f"accuracy_{end}": (f"wilson_low_{end}", f"wilson_high_{end}", f"n_{end}") for end in ("first", "second")},
+        {f"accuracy_{end}": (f"wilson_low_{end}", f"wilson_high_{end}", f"n_{end}") for end in ("first", "second")}
+        | {"difference": ("difference_low", "difference_high", "n_second")},
     ),
     "rankings": (validity.RANKINGS, {}),
     "balance": (balance.BALANCE, {}),
@@ -105,8 +106,7 @@ PLAIN = {
     "modes": {"aria", "profile_accuracy"},
     # Two profiles of the same eight masses, which add up to 1: a description of these two runs, and no sample.
     "profiles": {"pearson", "spearman", "slope", "largest_difference"},
-    # Unpaired: the intervals of both sides stand beside it, its own does not.
-    "swaps": {"difference"},
+    "swaps": set(),
     # Ranks of the judges at hand, which were chosen; n_judges stands beside.
     "rankings": {"spearman", "kendall"},
     # The clips themselves, all of them.

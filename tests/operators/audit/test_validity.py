@@ -7,6 +7,7 @@ from operators.audit.balance import RATINGS, balance, clip_values, read_ratings,
 from operators.audit.tables import states as states_table
 from operators.audit.validity import ALL, correlations, profiles, rankings, swaps
 from operators.audit_states import STATE_NAMES
+from operators.statistics import wilson_interval
 
 
 def states(model, counts, n_excluded=0, cue="none", control="none", benchmark="b"):
@@ -82,9 +83,9 @@ def test_what_does_not_exist_is_null_with_a_reason():
     assert correlations([1, 2], [1, 2])["reason"].startswith("too_few")
 
 
-def accuracy(model, right, scored, probe="pointwise", split="all", benchmark="b"):
+def accuracy(model, right, scored, probe="pointwise", split="all", benchmark="b", twice=0):
     about = {"model": model, "benchmark": benchmark, "cue": "none", "control": "none", "probe": probe}
-    return about | {"split": split, "n_correct": right, "n_scored": scored}
+    return about | {"split": split, "n_correct": right, "n_scored": scored, "n_both_orders": twice}
 
 
 def test_generator_swap_and_rankings_by_hand():
@@ -102,6 +103,17 @@ def test_generator_swap_and_rankings_by_hand():
     # ranks 3 2 1 against 3 1 2: rho = 1 - 6 * (0 + 1 + 1) / (3 * 8) = 0.5; tau = (2 - 1) / 3
     assert ranked["spearman"] == pytest.approx(0.5) and ranked["kendall"] == pytest.approx(1 / 3)
     assert ranked["same_order"] is False and ranked["n_judges"] == 3
+
+
+def test_the_interval_of_a_difference_comes_from_those_of_its_sides():
+    (row,) = swaps([accuracy("a", 9, 10)], [accuracy("a", 8, 10)])
+    # Wilson of 9/10: 0.5958 to 0.9821, of 8/10: 0.4902 to 0.9433; -0.1 -+ sqrt(0.3098^2 + 0.0821^2), sqrt(0.1433^2 + 0.3042^2).
+    assert (row["difference_low"], row["difference_high"]) == pytest.approx((-0.4205, 0.2363), abs=2e-4)
+    (twice,) = swaps([accuracy("a", 6, 8, twice=4)], [accuracy("a", 8, 10)])
+    # Four calls, each in both orders: four and not eight.
+    assert (twice["wilson_low_first"], twice["wilson_high_first"]) == pytest.approx(wilson_interval(3, 4))
+    (empty,) = swaps([accuracy("a", 0, 0)], [accuracy("a", 8, 10)])
+    assert empty["difference"] is None and empty["difference_low"] is None
 
 
 def test_rankings_need_two_judges_that_differ():
