@@ -1,6 +1,7 @@
 import json
 import os
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -38,6 +39,17 @@ def test_repeated_keys_are_a_note_and_a_contradiction_is_said(shelf):
     assert told(shelf) == [(False, "2 rows repeat a key, 1 keys with different content")]
     merge(shelf)
     assert told(shelf) == [] and found(shelf, "a", "b") == {"a": 0.25, "b": 0.5}
+
+
+def test_responses_that_contradict_each_other_are_told_from_equal_ones(tmp_path):
+    shelf = Store(str(tmp_path)).responses(Scorer())
+    seen = []
+    for text in ("It barks.", "It barks.", "It meows."):
+        row = {"key": "k", "item_id": "q", "response": text}
+        shelf.append(pa.Table.from_pylist([row], schema=shelf.schema))
+        seen.append(told(shelf))
+    both = "2 rows repeat a key, 1 keys with different content"
+    assert seen == [[], [(False, "1 rows repeat a key")], [(False, both)]]
 
 
 def test_bytes_that_changed_are_wrong_even_where_parquet_reads_them(shelf):
