@@ -31,11 +31,12 @@ def check_memory(stages: Iterable[Stage], cluster: Cluster) -> None:
 
 
 def in_words(chain: Iterable[Stage], cluster: Cluster) -> str | None:
-    """What the models of a worker need and what it gets; None where no model says."""
+    """What the models of a worker need and what it gets; None where there is no model that could say."""
     (share,) = shares(chain, sys.maxsize, ())
     needed = need(share.chain)
     if not needed:
-        return None
+        silent = any(hasattr(stage.spec, "memory_gb") for stage in share.chain)
+        return "not known: memory_gb says how much it needs" if silent else None
     least = f"{needed:g} GB at least"
     if share.gpus:
         there = _of_cards(share, cluster)

@@ -11,7 +11,14 @@ from omegaconf import DictConfig, OmegaConf
 from operators.locators import shown
 
 # Where an option's checkpoint, or the model behind an API, stands in its config.
-PLACES = ("weights.source", "weights.revision", "endpoint.model", "lm.weights.source", "lm.weights.revision")
+PLACES = (
+    "weights.source",
+    "weights.revision",
+    "adapter",
+    "endpoint.model",
+    "lm.weights.source",
+    "lm.weights.revision",
+)
 
 
 def model_name(config: DictConfig) -> str:

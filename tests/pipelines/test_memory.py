@@ -32,6 +32,8 @@ def test_what_a_worker_needs():
     assert need([stage(TransformersChat(weights=HUB, memory_gb=17))]) == 17
     assert need([stage(TransformersChat(weights=HUB, memory_gb=17, dtype="float32"))]) == 34
     assert need([stage(TransformersChat(weights=HUB))]) == 0, "no figure: nothing is claimed"
+    assert in_words([stage(TransformersChat(weights=HUB))], BOX).startswith("not known")
+    assert in_words([stage(OpenAIChat(endpoint=ChatEndpoint("far")))], BOX) is None
     assert need([stage(OpenAIChat(endpoint=ChatEndpoint("far", base_url=None)))]) == 0
     coverage, causality = ChainCoverage(backbone=lm()), StepCausality(backbone=lm())
     assert need([stage(coverage, "m3"), stage(causality, "m4")]) == 6, "one copy in float32: 2 x 3"

@@ -17,6 +17,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
         (["model.weights.source=/a/run1/last"], {"weights": {"source": "/a/run1/last"}}, "qwen2_audio (run1/last)"),
         (["model.weights={source: org/a}"], {"weights": {"source": "org/a"}}, "qwen2_audio (org/a)"),
         (["+model.weights.revision=x"], {"weights": {"revision": COMMIT}}, "qwen2_audio (01234567)"),
+        (["model.adapter=lora/mine"], {"adapter": "lora/mine"}, "qwen2_audio (lora/mine)"),
         (["model.endpoint.model=m"], {"endpoint": {"model": "m"}}, "qwen2_audio (m)"),
         (["model.lm.weights.source=org/lm"], {"lm": {"weights": {"source": "org/lm"}}}, "qwen2_audio (org/lm)"),
     ],
