@@ -58,9 +58,18 @@ class Shelf:
     def find(self, keys: Sequence[str | None]) -> pa.Table:
         """The stored rows among `keys`, one per key (the oldest wins), in no particular order."""
         wanted = KeyIndex(keys)
-        if not len(wanted):
-            return self.schema.empty_table()
-        return self.undisturbed(lambda: self._find(wanted))
+        found = self.undisturbed(lambda: list(self._find(wanted)))
+        return pa.concat_tables([self.schema.empty_table(), *found])
+
+    def find_each(self, keys: Sequence[str | None], keep: Callable[[pa.Table], None]) -> None:
+        """Give `keep` the rows of `find`, those of one part at a time. A merge meanwhile may bring some of them again."""
+        wanted = KeyIndex(keys)
+
+        def search() -> None:
+            for table in self._find(wanted):
+                keep(table)
+
+        self.undisturbed(search)
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows, one per key (the oldest wins), oldest first; `columns` of them, and the key."""
@@ -133,17 +142,18 @@ class Shelf:
         except parts.OtherSchema as error:
             warnings.warn(f"ignored part {path}: {error}", DamagedPart, stacklevel=2)
 
-    def _find(self, wanted: KeyIndex) -> pa.Table:
-        missing, found = np.ones(len(wanted), dtype=bool), [self.schema.empty_table()]
+    def _find(self, wanted: KeyIndex) -> Iterator[pa.Table]:
+        missing = np.ones(len(wanted), dtype=bool)
+        if not len(wanted):
+            return
         for path, data in self.blobs(self.parts()):
             table = self.load(path, data, wanted)
             places = wanted.places(table["key"])
             rows = np.flatnonzero(missing[places] & first_of_each(places))
             missing[places[rows]] = False
-            found.append(table.take(rows))
+            yield table.take(rows)
             if not missing.any():
-                break
-        return pa.concat_tables(found)
+                return
 
     def _all(self, columns: list[str]) -> pa.Table:
         loaded = [self.load(path, data, columns=columns) for path, data in self.blobs(self.parts())]

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from operators.base import Stage
 from operators.chat_api import SPENT
+from operators.entries import InMemory, OnDisk
 from operators.fingerprint import row_keys
 from operators.frames import to_batch, with_columns
 from operators.key_index import KeyIndex, first_of_each
@@ -72,7 +73,8 @@ class Lookup:
     """One stage's results by key, for the rows of a table.
 
     `blocked` says per row why it cannot be tried (None: it can). `columns` maps stored columns to the columns of a
-    finished block, where the names differ; `reason` is the column in which the stage itself names a failed row.
+    finished block, where the names differ; `reason` is the column in which the stage itself names a failed row. `entries`:
+    where what is found and computed lies until it is asked for, OnDisk for more text than memory should hold.
     """
 
     def __init__(
@@ -83,16 +85,16 @@ class Lookup:
         blocked: Sequence[str | None],
         reason: str,
         columns: dict[str, str] | None = None,
+        entries: type[InMemory | OnDisk] = InMemory,
     ) -> None:
         self.stage, self.commit = stage, Commit(stage.name, shelf, reason, columns or {})
         self._blocked = list(blocked)
         keys = self._row_keys(rows)
         self._index, self._keys = KeyIndex(keys), pa.array(keys, pa.string())
-        stored = shelf.find(keys)
         # Where the entry of each distinct key stands among all entries found and computed; -1: there is none.
-        self._entries, self._n_entries = [], 0
+        self._entries = entries(shelf.schema)
         self._place = np.full(len(self._index), -1, dtype=np.int64)
-        self._keep(stored)
+        shelf.find_each(keys, self._keep)
         self._stored = self._place >= 0
         self._failures: dict[str, str] = {}
         self._seconds, self._usage, self._encoded = 0.0, {}, {}
@@ -106,9 +108,8 @@ class Lookup:
         return keys
 
     def _keep(self, entries: pa.Table) -> None:
-        self._place[self._index.places(entries["key"])] = self._n_entries + np.arange(entries.num_rows)
-        self._entries.append(entries)
-        self._n_entries += entries.num_rows
+        self._place[self._index.places(entries["key"])] = len(self._entries) + np.arange(entries.num_rows)
+        self._entries.add(entries)
 
     def _known(self) -> np.ndarray:
         """[rows] where the entry of each row stands, -1 where there is none."""
@@ -143,22 +144,25 @@ class Lookup:
         silent = (self._index.rows >= 0) & (self._known() < 0)
         keys = self._keys.filter(pa.array(silent)).unique().to_pylist()
         lost = [key for key in keys if self._failures.get(key, WORKER_DIED).startswith(WORKER_DIED)]
-        self._keep(self.commit.shelf.find(lost))
-        for key in self._entries[-1]["key"].to_pylist():
+        found = self.commit.shelf.find(lost)
+        self._keep(found)
+        for key in found["key"].to_pylist():
             self._failures.pop(key, None)
 
-    def results(self) -> tuple[pa.Table, pa.Array]:
-        """Per row the stored entry (nulls where there is none) and, there, the reason."""
-        known = self._known()
-        found = pa.array(known, mask=known < 0)
-        entries = pa.concat_tables([self.commit.shelf.schema.empty_table(), *self._entries]).take(found)
+    def results(self, rows: slice = slice(None)) -> tuple[pa.Table, pa.Array]:
+        """Per row, or per row of a part, the stored entry (nulls where there is none) and, there, the reason."""
+        return self._entries.take(self._known()[rows]), self.reasons(rows)
+
+    def reasons(self, rows: slice = slice(None)) -> pa.Array:
+        """Per row why it has no entry; null where it has one."""
+        places, blocked, keys = self._known()[rows], self._blocked[rows], self._keys[rows].to_pylist()
         reasons = [
             None
             if place >= 0
-            else (blocked or self._failures.get(key) or "not_computed: the run ended before this row")
-            for place, blocked, key in zip(known, self._blocked, self._keys.to_pylist(), strict=True)
+            else (known or self._failures.get(key) or "not_computed: the run ended before this row")
+            for place, known, key in zip(places, blocked, keys, strict=True)
         ]
-        return entries, pa.array(reasons, pa.string())
+        return pa.array(reasons, pa.string())
 
     def tally(self) -> Tally:
         usable, rows = self._index.rows >= 0, len(self._index.rows)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -68,8 +69,8 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
     planned, reader = mugen_plan.read_plan(settings), build(settings.reader, "reader")
     check_memory(mugen_plan.generating(planned, settings.cluster), settings.cluster)
     if settings.dry_run:
-        chain = mugen_plan.stages(planned, settings.cluster)
-        plan.show(chain, settings.cluster, settings.store.root, Console())
+        stages = mugen_plan.stages(planned, settings.cluster)
+        plan.show(stages, settings.cluster, settings.store.root, Console())
         return
 
     tell(notes_of(planned.items))
@@ -125,11 +126,11 @@ def generated(
 ) -> tuple[pa.Table, Iterable[dict[str, Any]]]:
     """The items with their decoded clips, and every trial with what the model said, to be iterated over once."""
     clips = refuse_unheard(probe_audio(planned.items, cluster, journal))
-    said: list[pa.Table] = []
+    said: list[Iterable[dict[str, Any]]] = []
     for stage, spec, drawn in mugen_plan.by_model(planned):
         rows = fan_out(usable(clips), drawn, planned.counts, planned.seed)
         said.append(generate_trials(rows, stage, name, spec, store, cluster, journal))
-    return clips, (row for table in said for some in table.to_batches(1024) for row in some.to_pylist())
+    return clips, chain.from_iterable(said)
 
 
 def tell(notes: Iterable[str]) -> None:

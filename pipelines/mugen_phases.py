@@ -6,7 +6,7 @@ Fan-out comes before generation and a fanned-out row carries no audio: clips are
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from operators.answers import Extraction
 from operators.base import Spec
+from operators.entries import OnDisk
 from operators.fingerprint import row_keys
 from operators.frames import with_columns
 from operators.judges.option_judge import JudgeError, OptionJudge
@@ -35,6 +36,7 @@ from operators.prompts import Prompt
 from operators.store import Shelf, Store
 from pipelines import phases
 from pipelines.config import Cluster, ConfigError
+from pipelines.lookup import Lookup
 from pipelines.phases import Journal
 
 NOT_ONE = -1.0  # the stored reading of a response that does not select exactly one option
@@ -65,12 +67,14 @@ def fan_out(
     seed: int,
 ) -> pa.Table:
     """One row per set, number of candidates, item and trial (TRIAL_ROW), the question as the set's prompt puts it."""
-    parts = [
-        pa.Table.from_pylist(_presented(items, drawn, n_trials, n, seed), schema=TRIAL_ROW)
-        for drawn, n_trials in sets.items()
-        for n in counts
-    ]
-    return pa.concat_tables(parts)
+    parts = []
+    for drawn, n_trials in sets.items():
+        together = max(1, PORTION // n_trials)  # items whose rows are Python objects at one time
+        for n in counts:
+            for start in range(0, len(items), together):
+                rows = _presented(items[start : start + together], drawn, n_trials, n, seed)
+                parts.append(pa.Table.from_pylist(rows, schema=TRIAL_ROW))
+    return pa.concat_tables([TRIAL_ROW.empty_table(), *parts])
 
 
 def _presented(
@@ -89,12 +93,18 @@ def _presented(
 
 def generate_trials(
     rows: pa.Table, stage: str, name: str, model: Spec, store: Store, cluster: Cluster, journal: Journal
-) -> pa.Table:
-    """The fanned-out rows with what the model said."""
-    said = phases.generate(rows, name, model, store, cluster, journal, stage)
-    columns = ("model", "response", "finish_reason", "usage", "response_error")
-    shown = rows.drop_columns(["audio_uris", "audio_hashes", "audio_seconds"])
-    return with_columns(shown, {column: said[column] for column in columns})
+) -> Iterator[dict[str, Any]]:
+    """The fanned-out rows with what the model said, which lies on disk until then."""
+    lookup = phases.ask_all(rows, model, store, cluster, journal, stage, OnDisk)
+    return _with_responses(rows.select([c for c in rows.column_names if c in TRIALS.names]), lookup, name)
+
+
+def _with_responses(rows: pa.Table, lookup: Lookup, name: str) -> Iterator[dict[str, Any]]:
+    for start in range(0, rows.num_rows, PORTION):
+        part = slice(start, start + PORTION)
+        said = phases.responses(lookup, rows, name, part)
+        columns = ("model", "response", "finish_reason", "usage", "response_error")
+        yield from with_columns(rows[part], {column: said[column] for column in columns}).to_pylist()
 
 
 def read_and_keep(

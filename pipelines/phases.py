@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
 from operators.chat_api import UNAVAILABLE, ChatUnavailable
+from operators.entries import InMemory, OnDisk
 from operators.extraction import Extract
 from operators.frames import with_columns
 from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE
@@ -113,21 +114,41 @@ def generate(
     Raises ConfigError, before anything is generated, for clips beyond the model's limits, and ChatUnavailable where the
     model's server turned out to be unusable; what was answered until then is in the store.
     """
+    lookup = ask_all(rows, model, store, cluster, journal, stage)
+    return responses(lookup, rows, name)
+
+
+def ask_all(
+    rows: pa.Table,
+    model: Spec,
+    store: Store,
+    cluster: Cluster,
+    journal: Journal,
+    stage: str,
+    entries: type[InMemory | OnDisk] = InMemory,
+) -> Lookup:
+    """What `generate` does up to its table. `entries`: where the responses lie (`pipelines.lookup.Lookup`)."""
     check_seconds(model, rows)
     blocked = pc.coalesce(rows["item_error"], rows["audio_error"]).to_pylist()
     step = Stage(stage, model, resources(cluster.generate))
     with journal.phase(stage):
-        lookup = Lookup(step, store.responses(model), rows, blocked, "response_error")
+        lookup = Lookup(step, store.responses(model), rows, blocked, "response_error", entries=entries)
         find_or_compute([lookup], rows, stage, carry=("item_id", "benchmark", "trial"), whole="item_id")
-    entries, reasons = lookup.results()
     journal.add(stage, lookup.tally())
     tell_left_out(step, lookup.tally())
-    stop_if_unavailable(reasons.to_pylist())
+    stop_if_unavailable(lookup.reasons().to_pylist())
+    return lookup
+
+
+def responses(lookup: Lookup, rows: pa.Table, name: str, part: slice = slice(None)) -> pa.Table:
+    """The RESPONSE columns of `rows`, of which `lookup` was made, or of a part of them."""
+    entries, reasons = lookup.results(part)
     columns = {column: entries[column] for column in ("response", "finish_reason", "usage")}
     columns["audio_seconds_used"] = [
         number(text, "audio_seconds_used") for text in entries["usage"].to_pylist()
     ]
-    whose = {"item_id": rows["item_id"], "model": [name] * rows.num_rows, "trial": rows["trial"]}
+    whose = {"item_id": rows["item_id"][part], "trial": rows["trial"][part]}
+    whose["model"] = [name] * len(reasons)
     return pa.table({**whose, **columns, "response_error": reasons}, schema=RESPONSE)
 
 

@@ -22,7 +22,8 @@ SAYINGS = (
 class Loudest:
     """Finds the loudest candidate where it stands among the first `reach` positions; elsewhere it names the first.
 
-    `mute`: it never names an option. It writes the number of clips it was given, and loads each clip once.
+    `mute`: it never names an option. `words`: so many words before it does. It writes the number of clips it was given, and
+    loads each clip once.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("question", "choices", "audio_uris", "audio_hashes", "trial")
@@ -33,6 +34,7 @@ class Loudest:
     mute: bool = False
     max_clips: int | None = None
     temperature: float = 1.0
+    words: int = 0
 
     def build(self):
         memo = Memo("clips")
@@ -46,6 +48,7 @@ class Loudest:
             place = best if best < self.reach else 0
             said = SAYINGS[trial % len(SAYINGS)].format(n=place + 1, letter="ABCDEFGH"[place])
             usage = {"prompt_tokens": 100, "completion_tokens": 10, "clips": len(uris)}
+            said = " ".join([*["sounding"] * self.words, said])
             return "I hear several clips." if self.mute else said, "stop", json.dumps(usage), None
 
         def op(batch):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from typing import Any, NamedTuple
+
+from operators.entries import private_database
 
 Entry = dict[str, Any]
 
@@ -37,10 +38,7 @@ class Said:
     """
 
     def __init__(self) -> None:
-        # The empty name is a private file that SQLite removes; only its page cache (2 MB) is in memory.
-        self._rows = sqlite3.connect("", isolation_level=None)
-        self._rows.execute("PRAGMA journal_mode=OFF")
-        self._rows.execute("BEGIN")
+        self._rows = private_database()
         self._rows.execute(_CREATE)
 
     def add(self, key: Key, entry: Entry, place: str) -> None:

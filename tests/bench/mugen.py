@@ -1,9 +1,11 @@
-"""What votes cost: 1,750 questions (MUGEN's number) with 1, 10 and 40 recorded trials each, from file to tables.
+"""What votes cost: 1,750 questions (MUGEN's number) with 1, 10 and 40 trials each, from file to tables.
 
-    python -m tests.bench.mugen [--items 1750] [--trials 1,10,40] [--json result.json]
+    python -m tests.bench.mugen [--items 1750] [--trials 1,10,40] [--generated] [--json result.json]
 
-Each run is a process of its own, as a user starts it: processor seconds and peak memory are the operating system's. `x first`
-compares with the first number of trials; a run that does not count every trial fails.
+Trials are recorded ones, or with `--generated` those of a model that costs nothing, through Ray, each of the same chain of
+120 words (`--words`). Each run is a process of its own, as a user starts it: processor seconds and peak memory are the operating
+system's, of that process (Ray's and its workers' are not among them). `x first` compares with the first number of trials; a
+run that does not count every trial fails.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import pyarrow.parquet as pq
 import soundfile
 
 from operators.mugen.presentation import orders
+from tests.pipelines.cli import TOY_PATH
 
 OPTIONS = 5
 
@@ -38,9 +41,16 @@ def questions(folder: Path, n_items: int) -> Path:
     clips = [f"{k}.wav" for k in range(OPTIONS)]
     for k, clip in enumerate(clips):
         soundfile.write(folder / clip, [0.1 * (k + 1)] * 1600, 16_000)
-    fixed = {"question": "Select the loudest audio.", "dimension": "Temporal Awareness", "task": "loudest"}
+    fixed = {"dimension": "Temporal Awareness", "task": "loudest"}
     rows = [
-        fixed | {"id": f"q{i}", "candidates": clips, "answer_index": i % OPTIONS, "ranking": False}
+        fixed
+        | {
+            "id": f"q{i}",
+            "question": f"Select the loudest audio ({i}).",
+            "candidates": clips,
+            "answer_index": i % OPTIONS,
+            "ranking": False,
+        }
         for i in range(n_items)
     ]
     path = folder / "questions.jsonl"
@@ -63,13 +73,17 @@ def answers(folder: Path, n_items: int, n_trials: int) -> Path:
     return path
 
 
-def measure(folder: Path, n_items: int, n_trials: int) -> Row:
-    """One run of the command. SystemExit where it fails or loses a trial."""
+def measure(folder: Path, n_items: int, n_trials: int, words: int | None) -> Row:
+    """One run of the command, `words`: of trials that are generated. SystemExit where it fails or loses a trial."""
     where, out = questions(folder, n_items), folder / f"run{n_trials}"
+    if words is None:
+        model = ["model=recorded", f"model.path={answers(folder, n_items, n_trials)}"]
+    else:
+        model = [TOY_PATH, "model=loudest", f"model.words={words}", "cluster.generate.batch_size=256"]
     command = [
-        *(sys.executable, "-m", "pipelines.mugen_eval", "strategy=apsc", f"n_trials={n_trials}"),
-        *("benchmark=mugen", f"benchmark.path={where}", "model=recorded"),
-        *(f"model.path={answers(folder, n_items, n_trials)}", f"store.root={folder / 'store'}", f"out={out}"),
+        *(sys.executable, "-m", "pipelines.mugen_eval", "strategy=apsc", f"n_trials={n_trials}", *model),
+        *("benchmark=mugen", f"benchmark.path={where}"),
+        *(f"store.root={folder / f'store{n_trials}'}", f"out={out}"),
     ]
     process = os.posix_spawn(sys.executable, command, os.environ)
     _, status, used = os.wait4(process, 0)
@@ -94,10 +108,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--items", type=int, default=1750)
     parser.add_argument("--trials", default="1,10,40")
+    parser.add_argument("--generated", action="store_true")
+    parser.add_argument("--words", type=int, default=120)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
+    words = asked.words if asked.generated else None
     with tempfile.TemporaryDirectory() as folder:
-        rows = [measure(Path(folder), asked.items, int(n)) for n in asked.trials.split(",")]
+        rows = [measure(Path(folder), asked.items, int(n), words) for n in asked.trials.split(",")]
     show(rows)
     if asked.json:
         asked.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))

@@ -116,9 +116,13 @@ def test_a_reader_starts_anew_where_a_part_it_listed_was_merged_away(tmp_path, m
     shelf.append(scores(a=1.0))
     shelf.append(scores(b=2.0))
     stale = [shelf.parts()[0], str(tmp_path / "gone")]
-    listings = iter([stale, shelf.parts()])
+    whole = shelf.parts()
+    listings = iter([stale, whole, stale, whole])
     monkeypatch.setattr(Shelf, "parts", lambda _: next(listings))
     assert found(shelf, "a", "b") == {"a": 1.0, "b": 2.0}
+    told: list[str] = []
+    shelf.find_each(["a", "b"], lambda table: told.extend(table["key"].to_pylist()))
+    assert told == ["a", "a", "b"], "part by part, and what came before the merge once more"
 
 
 def test_rows_come_from_the_row_groups_that_hold_them(tmp_path, monkeypatch):

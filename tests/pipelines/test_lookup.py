@@ -3,9 +3,15 @@
 from itertools import pairwise
 
 import pyarrow as pa
+import pytest
 
+from operators.base import Resources, Stage
+from operators.entries import InMemory, OnDisk
 from operators.permutation import fan_out, in_order
-from pipelines.lookup import by_clips
+from operators.schema import STORED_RESPONSE
+from operators.store import Store
+from pipelines.lookup import Lookup, by_clips
+from tests.mugen_toys import Loudest
 
 
 def presented(n_items, n_trials):
@@ -56,3 +62,52 @@ def test_rows_without_clips_and_unheard_clips_are_rows_too():
 def test_stages_that_hear_nothing_keep_their_rows_as_they_are():
     texts = pa.table({"response": ["two", "one"]})
     assert by_clips(texts) == texts
+
+
+def asked(n):
+    rows = [
+        {"item_id": f"q{i}", "benchmark": "b", "trial": 0, "question": f"Question {i}?"} for i in range(n)
+    ]
+    return pa.Table.from_pylist(
+        [row | {"choices": ["a", "b"], "audio_uris": ["c.wav"], "audio_hashes": ["c"]} for row in rows]
+    )
+
+
+def finished(marked, responses, reasons):
+    """A block as a worker gives it back."""
+    rows = marked.to_pylist()
+    told = {"finish_reason": "stop", "usage": '{"cost": 1}', "generate.error": None, "generate.seconds": 0.5}
+    both = zip(rows, responses, reasons, strict=True)
+    schema = pa.schema([*marked.schema, *list(STORED_RESPONSE)[-3:], ("response_error", pa.string())])
+    for name, kind in (("error", pa.string()), ("seconds", pa.float64()), ("encoded", pa.string())):
+        schema = schema.append(pa.field(f"generate.{name}", kind))
+    done = [row | told | {"response": text, "response_error": reason} for row, text, reason in both]
+    return pa.Table.from_pylist(done, schema=schema)
+
+
+@pytest.mark.parametrize("entries", [InMemory, OnDisk])
+def test_results_are_those_of_the_store_and_of_the_run_as_a_whole_and_in_parts(tmp_path, entries):
+    rows, stage = asked(5), Stage("generate", Loudest(), Resources())
+    shelf, blocked = Store(str(tmp_path)).responses(stage.spec), [None, None, None, "unheard", None]
+
+    def lookup():
+        return Lookup(stage, shelf, rows, blocked, "response_error", entries=entries)
+
+    first = lookup()
+    marked, todo = first.mark(rows)
+    assert todo.tolist() == [True, True, True, False, True]
+    first.take(finished(marked.slice(0, 3), ["zero", None, "two"], [None, "refusal", None]))
+    second = lookup()
+    assert second.mark(rows)[1].tolist() == [False, True, False, False, True]
+    second.take(finished(second.mark(rows)[0].slice(1, 1), ["one"], [None]))
+    for one, texts, reasons in (
+        (first, ["zero", None, "two", None, None], [None, "refusal", None, "unheard", "not_computed"]),
+        (second, ["zero", "one", "two", None, None], [None, None, None, "unheard", "not_computed"]),
+    ):
+        found, why = one.results()
+        assert found["response"].to_pylist() == texts
+        assert [reason and reason.split(":")[0] for reason in why.to_pylist()] == reasons
+        parts = [one.results(slice(start, start + 2)) for start in (0, 2, 4)]
+        assert pa.concat_tables([part for part, _ in parts]).to_pylist() == found.to_pylist()
+        assert [reason for _, part in parts for reason in part.to_pylist()] == why.to_pylist()
+    assert (second.tally().from_store, second.tally().computed) == (2, 1)
