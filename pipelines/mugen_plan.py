@@ -48,6 +48,7 @@ def read_plan(settings: MugenEval) -> MugenPlan:
     benchmark, model = build(settings.benchmark, "benchmark"), as_asked(build(settings.model, "model"))
     strategies = read_strategies(settings)
     voting = model if isinstance(model, Recorded) else voting_model(model, settings.voting)
+    model, voting = seeded(model, settings.seed), seeded(voting, settings.seed)
     sets = sets_of(strategies, settings.n_trials, voting != model)
     counts = candidate_counts(settings.n_candidates)
     items = load_items(benchmark)
@@ -115,6 +116,14 @@ def voting_model(model: Spec, settings: Mapping[str, float | None]) -> Spec:
     if unknown := [name for name in given if not hasattr(model, name)]:
         raise ConfigError(f"voting.{unknown[0]}: {type(model).__name__} has no setting {unknown[0]!r}")
     return dataclasses.replace(model, **given) if given else model
+
+
+def seeded(model: Any, seed: int) -> Any:
+    """`model`, sampling by the run's seed where it has none of its own (0). A greedy model does not depend on one: it stays
+    what it is, and what it said before is found in the store."""
+    if getattr(model, "seed", None) == 0 and model.temperature != 0:
+        return dataclasses.replace(model, seed=seed)
+    return model
 
 
 def by_model(planned: MugenPlan) -> Iterable[tuple[str, Any, dict[GenerationSet, int]]]:

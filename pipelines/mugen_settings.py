@@ -21,7 +21,7 @@ class MugenEval:
     reader: Any = MISSING  # what reads the chosen option from a response: rules, or an LLM judge
     n_trials: int = 10  # generations per item of the strategies that vote
     n_candidates: Any = None  # null: all; a number or a list of numbers from 2 up: the scaling study
-    seed: int = 0  # of the orders and of which options go first
+    seed: int = 0  # of the orders, of which options go first, and of what is sampled
     voting: dict[str, float | None] = field(default_factory=dict)  # sampling settings of the votes alone
     n_resamples: int = 10_000  # of the paired bootstrap
     cluster: Cluster = field(default_factory=Cluster)

@@ -31,7 +31,9 @@ from pipelines.mugen_plan import (
     check_clips,
     clip_needs,
     load_items,
+    read_plan,
     read_strategies,
+    seeded,
     sets_of,
     voting_model,
 )
@@ -290,3 +292,20 @@ def test_a_model_brings_its_own_temperature_for_votes_and_the_user_has_the_last_
     assert fingerprint(model) == fingerprint(dataclasses.replace(model, voting_temperature=0.9))
     gemini = build(plain(composed("model=gemini_3_pro_low")).model, "model")
     assert voting_model(gemini, {}) is gemini and gemini.temperature == 1.0
+
+
+def test_the_seed_of_a_run_redraws_what_is_sampled_and_nothing_that_is_greedy():
+    greedy = TransformersChat(weights=Weights("org/model", "0" * 40))
+    sampling = dataclasses.replace(greedy, temperature=0.2)
+    own = dataclasses.replace(sampling, seed=5)
+    assert seeded(greedy, 1) == greedy, "it would say the same, and be asked once more"
+    assert seeded(sampling, 1).seed == 1 and seeded(own, 1) == own
+    assert fingerprint(seeded(sampling, 0)) == fingerprint(sampling)
+    assert seeded(Loudest(), 1) == Loudest(), "a model without a seed has none to change"
+
+
+def test_a_plan_samples_its_votes_by_the_seed_of_the_run():
+    asked = ["model=qwen2_5_omni", "strategy=[direct,sc]", "benchmark.limit=1"]
+    first, second = (read_plan(plain(composed(*asked, f"seed={seed}"))) for seed in (0, 1))
+    assert first.model == second.model and first.model.temperature == 0
+    assert (first.voting.seed, second.voting.seed) == (0, 1)
