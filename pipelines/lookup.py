@@ -11,7 +11,7 @@ of one node), a killed driver also costs blocks that had not arrived.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import reduce
 from typing import Any
@@ -30,6 +30,8 @@ from operators.store import Shelf
 from operators.usage import together, totals
 from pipelines.commit import Commit, marked
 from pipelines.execution import WORKER_DIED, run
+
+PORTION = 4096  # rows that are Python objects at one time
 
 
 @dataclass
@@ -102,9 +104,12 @@ class Lookup:
     def _row_keys(self, rows: pa.Table) -> list[str | None]:
         usable = np.flatnonzero([reason is None for reason in self._blocked])
         keys: list[str | None] = [None] * rows.num_rows
-        batch = to_batch(rows.take(usable), self.stage.spec.reads)
-        for row, key in zip(usable, row_keys(self.stage.spec, batch), strict=True):
-            keys[row] = key
+        read = rows.select(self.stage.spec.reads)
+        for start in range(0, len(usable), PORTION):
+            some = usable[start : start + PORTION]
+            batch = to_batch(read.take(some))
+            for row, key in zip(some, row_keys(self.stage.spec, batch), strict=True):
+                keys[row] = key
         return keys
 
     def _keep(self, entries: pa.Table) -> None:
@@ -214,15 +219,18 @@ def by_clips(table: pa.Table, whole: str | None = None) -> pa.Table:
     """
     if "audio_hashes" not in table.column_names:
         return table
-    heard = table["audio_hashes"].to_pylist()
-    clips = ["".join(sorted(name or "" for name in hashes or ())) for hashes in heard]
-    keys = {"clips": pa.array(clips, pa.string())}
+    clips = _clips(table)
     if whole:
         units, first = table[whole].to_pylist(), {}
-        keys = {
-            "clips": pa.array([first.setdefault(unit, key) for unit, key in zip(units, clips, strict=True)])
-        }
+        clips = (first.setdefault(unit, key) for unit, key in zip(units, clips, strict=True))
+    keys = {"clips": pa.array(clips, pa.string())}
     order = [
         (name, "ascending") for name in ("clips", whole, "question") if name in (*keys, *table.column_names)
     ]
     return with_columns(table, keys).sort_by(order).drop_columns("clips")
+
+
+def _clips(table: pa.Table) -> Iterator[str]:
+    for some in table.select(["audio_hashes"]).to_batches(PORTION):
+        for hashes in some["audio_hashes"].to_pylist():
+            yield "".join(sorted(name or "" for name in hashes or ()))
