@@ -198,7 +198,7 @@ def find_or_compute(
     for lookup in lookups:
         table, todo = lookup.mark(table)
         wanted |= todo
-    pending = by_clips(table.take(np.flatnonzero(wanted)), whole)
+    pending = by_clips(table if wanted.all() else table.take(np.flatnonzero(wanted)), whole)
     if pending.num_rows == 0:
         return
     commits = [lookup.commit for lookup in lookups]
