@@ -68,7 +68,8 @@ class TransformersChat(Lalm):
             )
 
     def check(self) -> None:
-        """Raise WeightsError for packages that are missing: `transformers` would say so after the download, in a worker."""
+        """Raise WeightsError for packages that are missing, or do not load: that would show after the download, in a worker."""
+        from importlib.metadata import version
         from importlib.util import find_spec
 
         missing = [name for name in self.packages if find_spec(name) is None]
@@ -76,6 +77,18 @@ class TransformersChat(Lalm):
             raise WeightsError(
                 f"model: {self.weights.source} needs {' and '.join(missing)}, not installed here: "
                 "pip install -c constraints.txt -e .[vision]"
+            )
+        builds = {
+            name: version(name) for name in ("torch", *self.packages) if name in ("torch", "torchvision")
+        }
+        if (
+            len(builds) == 2
+            and builds["torch"].endswith("+cpu")
+            and not builds["torchvision"].endswith("+cpu")
+        ):
+            raise WeightsError(
+                f"model: torchvision {builds['torchvision']} is built for the GPU and does not load beside torch {builds['torch']}: "
+                "take both from https://download.pytorch.org/whl/cpu"
             )
 
     def load(self) -> tuple[Any, Any]:

@@ -61,6 +61,20 @@ def test_missing_packages_of_a_checkpoint_are_told_before_the_run():
     TransformersChat(weights=Weights("org/name", "0" * 40), packages=("torch",)).check()
 
 
+def test_a_torchvision_that_does_not_load_beside_a_cpu_torch_is_told_before_the_run(monkeypatch):
+    builds = {"torch": "2.13.0+cpu", "torchvision": "0.28.0"}
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    monkeypatch.setattr("importlib.metadata.version", builds.__getitem__)
+    spec = TransformersChat(weights=Weights("org/name", "0" * 40), packages=("torchvision", "timm"))
+    with pytest.raises(
+        WeightsError, match=r"torchvision 0\.28\.0 is built for the GPU .* torch 2\.13\.0\+cpu"
+    ):
+        spec.check()
+    for torch, vision in (("2.13.0", "0.28.0"), ("2.13.0+cpu", "0.28.0+cpu"), ("2.13.0+cu130", "0.28.0")):
+        builds.update(torch=torch, torchvision=vision)
+        spec.check()
+
+
 @pytest.mark.weights
 @pytest.mark.parametrize("name", ["qwen2_audio", "qwen2_5_omni"])
 def test_one_and_six_clips_in_one_batch(tiny, clips, name):
