@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, ConfigDict, Field, field_validator
 from pydantic.dataclasses import dataclass
 
-from operators.chat_faults import Fault, looks_like_a_key, redacted, what_happened, where_a_key_is
+from operators.chat_faults import BROKEN_OFF, Fault, looks_like_a_key, redacted, what_happened, where_a_key_is
 from operators.chat_pace import Pace
 from operators.fingerprint import execution_field
 from operators.locators import shown
@@ -289,6 +289,8 @@ class ChatClient:
             unread = "bad_reply: the server's answer is no chat completion"
             return None, Fault("retry", unread, perhaps_charged=True)
         usage = self._count(getattr(raw, "usage", None))
+        if finish in BROKEN_OFF:
+            return None, Fault("retry", f"server_error: the server broke its answer off ({finish})")
         text, reason = getattr(message, "content", None), None
         if finish == "content_filter":
             reason = "content_filter: the server held the answer back"

@@ -14,6 +14,10 @@ from operators.text import encodable
 LONGEST = 200  # characters of a server's own words in a reason
 # What servers call a request that they will not answer because of what is in it.
 _FILTERED = re.compile(r"content_?(?:filter|policy)|safety|moderation|blocked", re.IGNORECASE)
+BROKEN_OFF = (
+    "error",
+    "abort",
+)  # finish reasons of an answer that is none: what there is of it is no response
 _NO_MONEY = re.compile(r"insufficient_quota|billing|credit|balance", re.IGNORECASE)
 _KEYS = re.compile(r"\b(?:sk|pk|AIza|key|Bearer)[-_ ]?[A-Za-z0-9_*.-]{8,}", re.IGNORECASE)
 

@@ -24,6 +24,7 @@ from pydantic.dataclasses import dataclass
 
 from operators.audio import Clip
 from operators.base import Batch
+from operators.chat_faults import BROKEN_OFF
 from operators.fingerprint import execution_field
 from operators.lalms.asking import Lalm, Request, Said, answer_rows
 from operators.lalms.engine_life import Restarting, watched
@@ -223,6 +224,8 @@ def said(output: Any, request: Request, token: int, tokenizer: Any) -> Said:
     if spans != len(request.clips):
         return Said(reason=f"audio_spans: {len(request.clips)} clips in, {spans} audio spans in the prompt")
     best = output.outputs[0]
+    if best.finish_reason in BROKEN_OFF:
+        return Said(reason=f"generation_failed: the engine broke its answer off ({best.finish_reason})")
     usage = {"prompt_tokens": len(read), "completion_tokens": len(best.token_ids)}
     text = tokenizer.decode(list(best.token_ids), skip_special_tokens=True)
     return Said(text.strip(), best.finish_reason, usage)

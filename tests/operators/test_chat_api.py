@@ -55,6 +55,7 @@ def test_replies_come_in_order_once_each_and_in_parallel():
         (Answer("", "stop"), "empty_answer: the server answered without", 1),
         (Answer("  \n", "stop"), "empty_answer", 1),
         (Answer(None, "length"), "empty_answer: max_tokens", 1),
+        (Answer("half an ans", "error"), "server_error: the server broke its answer off", 3),
         (Answer(None, refusal="I can't help with that"), "refusal: I can't help", 1),
         (Answer("half an ans", "content_filter"), "content_filter", 1),
         (Status(400, "flagged by our content policy", "content_filter"), "content_filter: HTTP 400", 1),

@@ -18,8 +18,8 @@ def engine(config, tokenizer=None):
     return Toy(llm_engine=Toy(model_config=Toy(hf_config=config)), get_tokenizer=lambda: tokenizer)
 
 
-def answer(prompt, n_clips):
-    output = Toy(prompt_token_ids=prompt, outputs=[Toy(token_ids=[TEXT], finish_reason="stop")])
+def answer(prompt, n_clips, finish="stop"):
+    output = Toy(prompt_token_ids=prompt, outputs=[Toy(token_ids=[TEXT], finish_reason=finish)])
     request = Request([*range(n_clips), "Which?"], [CLIP] * n_clips, 0, {})
     return said(output, request, AUDIO, Toy(decode=lambda ids, **_: "dog"))
 
@@ -40,3 +40,13 @@ def test_neighbouring_clips_of_voxtral_are_parted_by_the_sign_that_opens_each():
     assert answer(two, 3).reason == "audio_spans: 3 clips in, 2 audio spans in the prompt"
     assert answer([1, 3, TEXT, 4], 1).reason == "audio_spans: 1 clips in, 0 audio spans in the prompt"
     assert answer([1, 3, TEXT, 4], 0).text == "dog"
+
+
+@pytest.mark.parametrize("finish", ["error", "abort"])
+def test_an_answer_that_the_engine_broke_off_is_no_response(finish):
+    broken = answer([1, TEXT], 0, finish)
+    assert (
+        broken.text is None
+        and broken.reason == f"generation_failed: the engine broke its answer off ({finish})"
+    )
+    assert answer([1, TEXT], 0, "length").finish_reason == "length", "cut at its limit, it is one"
