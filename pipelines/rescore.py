@@ -96,13 +96,14 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
         summary, failures, compared = summed(rows.last, rows.now, folder / "rows.parquet")
     write_summary(folder, summary, failures)
     found = drift(last, now, compared, out) if last else None
-    write_drift(folder, found, other_scorers(last, now) if last else [])
+    failed = [why for name, why in told.items() if name not in settings.acknowledged] + nothing_tried(journal)
+    write_drift(folder, found, other_scorers(last, now) if last else [], failed)
     place = nights.save(store, series, now.name, folder, KEPT)
     show(summary, failures)
     alarming = show_drift(found)
     report_work(settings, journal, len(rows.now), n_carried, folder)
     print(f"kept as {shown(store.root)}/{place}")
-    stop_if_failing(settings, told, out, journal)
+    stop_if_failing(settings.max_failure_rate, failed, out)
     sys.exit(DRIFTED if alarming else 0)
 
 
@@ -151,12 +152,17 @@ def show_plan(settings: Rescore, store: Store, scorers: list[Stage], named: Mapp
     )
 
 
-def write_drift(folder: Path, found: Drift | None, others: list[str]) -> None:
-    """drift.md and drift.json; before there is a night to compare with they say so."""
+def write_drift(folder: Path, found: Drift | None, others: list[str], failed: Sequence[str]) -> None:
+    """drift.md and drift.json; before there is a night to compare with they say so. What `failed` tonight is an alarm in
+    both, as it is in the exit status."""
     told = {"last": None, "alert": False, "alarms": [], "outages": [], "changes": []}
     text = "# Drift\n\nThis is the first night of its series: there is nothing to compare with.\n"
     if found:
         told, text = drift_report.to_json(found, others), drift_report.to_markdown(found, others)
+    if failed:
+        told |= {"alert": True, "alarms": [*failed, *told["alarms"]]}
+        lines = [f"- {drift_report.markdown_words(one)}" for one in failed]
+        text += "\n".join(["", "## Failed tonight", "", *lines, ""])
     (folder / "drift.json").write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     (folder / "drift.md").write_text(text, encoding="utf-8")
 
@@ -188,19 +194,12 @@ def checked(settings: Rescore, series: str) -> str:
     return series
 
 
-def stop_if_failing(
-    settings: Rescore, failing: Mapping[str, str], out: Sequence[Outage], journal: Journal
-) -> None:
+def stop_if_failing(limit: float, failed: Sequence[str], out: Sequence[Outage]) -> None:
     """Exit with status 1 where a metric fails, tonight or since an earlier night, and nobody acknowledged it, or nothing
     could be tried."""
-    told = [why for name, why in failing.items() if name not in settings.acknowledged]
+    told = [*failed, *(drift_report.outage_sentence(one) for one in out if not one.acknowledged)]
     if told:
-        told[-1] += f" (max_failure_rate={settings.max_failure_rate:g})"
-    told += [drift_report.outage_sentence(one) for one in out if not one.acknowledged] + nothing_tried(
-        journal
-    )
-    if told:
-        sys.exit(f"error: {'; '.join(told)}; reasons are in failures.csv")
+        sys.exit(f"error: {'; '.join(told)} (max_failure_rate={limit:g}); reasons are in failures.csv")
 
 
 if __name__ == "__main__":

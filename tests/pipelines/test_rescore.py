@@ -218,6 +218,8 @@ def test_a_scorer_that_stays_broken_alarms_every_night_until_it_works_or_is_ackn
     assert "m2 failed on 8 of 8 rows scored tonight" in status
     first = json.loads((tmp_path / "one" / "run.json").read_text())
     assert first["out"] == {"m2": None}
+    assert report(tmp_path, "one")["alert"] and "m2 failed on 8 of 8" in report(tmp_path, "one")["alarms"][0]
+    assert "## Failed tonight" in (tmp_path / "one" / "drift.md").read_text()
     for out in ("two", "three"):
         status, told = night(tmp_path, out, *toy)
         (outage,) = report(tmp_path, out)["outages"]
