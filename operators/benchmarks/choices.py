@@ -20,7 +20,7 @@ def choices_of(cell: Any) -> list[str]:
 
     Reasons: bad_choices (a type or a spelling), fewer_than_two_choices, empty_choice, duplicate_choices.
     """
-    listed = _lettered(spelled_list(cell))
+    listed = as_written(cell)
     if not isinstance(listed, (list, tuple)):
         raise RowError(f"bad_choices: a list of texts is expected, not {short(cell)}")
     choices = _without_labels([text_of(choice, "choices").strip() for choice in listed])
@@ -33,6 +33,11 @@ def choices_of(cell: Any) -> list[str]:
     if twice is not None:
         raise RowError(f"duplicate_choices: {short(twice)} stands more than once")
     return choices
+
+
+def as_written(cell: Any) -> Any:
+    """The choices of `choices_of` in their order as the cell has them, labels such as "(A) " included; no list: it has none."""
+    return _lettered(spelled_list(cell))
 
 
 def gold_of(answer: Any, choices: Sequence[str], text_column: bool = False) -> int:

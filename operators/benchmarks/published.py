@@ -23,6 +23,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.benchmarks.archives import opened
+from operators.benchmarks.choices import as_written
 from operators.benchmarks.manifest import COLUMNS, Manifest, Part
 from operators.columns import RowError, find_columns, text_of
 from operators.locators import shown
@@ -79,17 +80,18 @@ class Published:
         """
         file = self._opened()[0]
         rows = read_rows(file, keep_broken=True, trailing_commas=True)
-        key = find_columns(shown(file), rows, COLUMNS, self.columns, "benchmark.columns")["id"]
-        chosen: dict[tuple[str, int], dict[str, str]] = {}
+        parts = find_columns(shown(file), rows, COLUMNS, self.columns, "benchmark.columns")
+        chosen: dict[tuple[str, int], dict[str, tuple[int, str]]] = {}
         names = ("model", "trial", "item_id", "choices", "answer_index")
         for model, trial, item, choices, index in zip(
             *(results[name].to_pylist() for name in names), strict=True
         ):
             answers = chosen.setdefault((model, trial), {})
-            answers[item] = "" if index is None else choices[index]
+            if index is not None:
+                answers[item] = index, choices[index]
         several = len({trial for _, trial in chosen}) > 1
         return {
-            f"{model}-trial{trial}" if several else model: _filled(rows[: self.limit], key, answers)
+            f"{model}-trial{trial}" if several else model: _filled(rows[: self.limit], parts, answers)
             for (model, trial), answers in chosen.items()
         }
 
@@ -100,9 +102,21 @@ class Published:
         return opened(self.path, self.questions, self.archives)
 
 
-def _filled(rows: Sequence[Row], key: str, answers: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The questions with their answers, found by ids as operators.benchmarks.manifest reads them."""
-    return [{**row, **dict.fromkeys(PREDICTIONS, answers.get(_id(row.get(key)), ""))} for row in rows]
+def _filled(
+    rows: Sequence[Row], parts: Mapping[str, str], answers: Mapping[str, tuple[int, str]]
+) -> list[dict[str, Any]]:
+    """The questions with their answers, found by ids as operators.benchmarks.manifest reads them.
+
+    A choice is written as the benchmark has it, with its label if it has one: the official rule compares words.
+    """
+    filled = []
+    for row in rows:
+        index, said = answers.get(_id(row.get(parts["id"])), (0, ""))
+        if said and "choices" in parts:  # else each choice has a column of its own
+            own = as_written(row[parts["choices"]])[index]
+            said = own if isinstance(own, str) else said
+        filled.append({**row, **dict.fromkeys(PREDICTIONS, said)})
+    return filled
 
 
 def _id(cell: Any) -> str:

@@ -253,6 +253,19 @@ def test_predictions_find_their_questions_by_the_column_and_the_id_that_the_item
     assert [row["model_prediction"] for row in files["m"]] == ["A woman", MMAR[1]["choices"][0]]
 
 
+def test_a_prediction_is_the_choice_as_the_benchmark_writes_it(tmp_path):
+    labelled = {"choices": ["(A) A man", "(B) A woman \ud83d"], "answer": "(B) A woman \ud83d"}
+    rows = [{**MMAR[0], **labelled}, MMAR[1]]
+    folder = mmar_folder(tmp_path / "mmar")
+    (folder / "MMAR-meta.json").write_text(json.dumps(rows), "utf-8")
+    made = benchmark("mmar", folder)
+    items = made.load()
+    assert items["choices"][0].as_py() == ["A man", "A woman \ufffd"], "a prompt has labels of its own"
+    first = made.predictions(results(items, [1, None]))["m"][0]
+    assert first["model_prediction"] == labelled["answer"]
+    assert official_match(first["answer"], first["model_prediction"], first["choices"])
+
+
 def test_predictions_of_odd_ids_are_found_and_can_be_written(tmp_path):
     for column, ids in (("question_id", [3.0, "b"]), ("id", ["half \ud83d", "b"])):
         rows = [
