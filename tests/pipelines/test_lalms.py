@@ -228,6 +228,26 @@ def test_a_strategy_asks_with_its_own_instruction_and_every_clip_is_sent(tmp_pat
         )
 
 
+def test_the_trials_of_an_item_are_decoded_and_encoded_once_per_clip(tmp_path):
+    run = [
+        "benchmark=mugen_sample",
+        "benchmark.limit=2",
+        "strategy=[apsc]",
+        "n_trials=4",
+        "model=transformers",
+    ]
+    run += [f"model.weights.source={qwen2_audio(tmp_path / 'tiny')}", "model.dtype=float32"]
+    run += ["model.max_new_tokens=8", "model.temperature=1", f"store.root={tmp_path / 'store'}"]
+    mugen_evaluate(composed(*run, pipeline="mugen_eval"), tmp_path / "run", "tiny")
+    items = MugenSample(limit=2).load().to_pylist()
+    distinct = len({uri for item in items for uri in item["audio_uris"]})
+    told = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert told["stages"]["generate"]["encoded"] == dict.fromkeys(("decoded", "spectra", "clips"), distinct)
+    audio = told["audio"]
+    assert audio["clips_presented"] == 4 * 2 * 5 and audio["encoder_calls"] == distinct < 10
+    assert audio["cache_hits"] == 4 * 2 * 5 - distinct
+
+
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"), kw_only=True)
 class Fragile(Lalm):
     """A model whose process does not survive one of its questions."""
