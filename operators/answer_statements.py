@@ -115,12 +115,13 @@ _REFUSES = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSES = re.compile(
-    r"\W*(?:if(?! (?:i|we) (?:had|have|must|were))|suppose|assuming|were it)\b", re.IGNORECASE
+    r"\W*(?:if(?! (?:i|we) (?:had|have|must|were))|suppose|assuming|were it|had (?:it|he|she|they|there|the|this|that))\b",
+    re.IGNORECASE,
 )
 _WOULD = re.compile(r"\b(?:would|could|might)\b|\w'd\b", re.IGNORECASE)
 # That one has to choose, or looks at something in particular, is no condition that may fail to hold.
 _CONDITION = re.compile(
-    r"(?<!\beven )(?<!\bas )(?<!\bknow )(?<!\btell )(?<!\bsee )(?<!\bsure )\bif\s"
+    r"(?<!\beven )(?<!\bas )(?<!\bknow )(?<!\btell )(?<!\bsee )(?<!\bsure )\b(?:if|provided(?=\s(?:that|it|he|she|they|there)\b)|assuming(?:\sthat)?|were(?=\s(?:it|he|she|they)\b))\s"
     r"(?!(?:i|we|you|one)\s(?:really\s|only\s|just\s)?(?:had|have|has|must|were|was|am|are|may|can|could|need\w*|consider\w*|look\w*|focus\w*|take|go|rely)\b"
     r"(?!\sheard)|(?:any|anything|so|possible|necessary|needed|forced|pressed|pushed|asked|required|at all|not|only)\b)",
     re.IGNORECASE,

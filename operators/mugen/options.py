@@ -108,7 +108,7 @@ _WORD = re.compile(r"[A-Za-z]+|\d+")
 _TAG = re.compile(r"\[\s?ANSWER\s?\]", re.IGNORECASE)
 _LABEL = re.compile(r"\bAudio (\d+)\b|\boption Z\b")
 _DENIES = re.compile(
-    r"\b(?:not?|never|neither|nor|none|nothing|cannot|without|unlike|except|but|if|whether|maybe|perhaps|wrong|incorrect|unlikely|improbable|hardly|"
+    r"\b(?:not?|never|neither|nor|none|nothing|cannot|without|unlike|except|but|if|provided\s(?:that|it|he|she|they|there)|assuming|were\s(?:it|he|she|they)|had\s(?:it|he|she|they|there)|whether|maybe|perhaps|wrong|incorrect|unlikely|improbable|hardly|"
     r"scarcely|barely|nobody|no one|rul\w+ out|exclu\w+|reject\w*|eliminat\w+|discard\w*|dismiss\w*|disqualif\w+|avoid\w*|refus\w+|"
     r"hesita\w+|doubt\w*|mistake|ignor\w+|almost|nearly|consider\w*|used to|might|could|least favou?rite|worst|poorest|lacks?|lacking|miss(?:es|ing)|fails?|failed|(?:is|are|was|'s)\s(?:\w+\s)?out(?!\sof)|"
     r"least\s(?:likely|plausible|probable|suitable|fitting|appropriate|convincing|correct)|than\s(?:the\s)?Audio \d+)\b|n't\b|\?",
@@ -275,7 +275,7 @@ class Asked(NamedTuple):
 class RuleReader:
     """Reads options by the rules of this file. Free, deterministic, and it refuses rather than guesses."""
 
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     def read(self, asked: Sequence[Asked]) -> list[Extraction]:
         """One extraction per response."""

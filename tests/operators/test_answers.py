@@ -424,6 +424,8 @@ HABITS = {
         ("Answer: I would choose the cat if it meowed.", U, None),
         ("Therefore, I would pick B if it barked.", U, None),
         ("I'd say the cat, but if it barked I'd say the dog.", U, None),
+        ("Had it meowed, I would pick B.", U, None),
+        ("I would pick the cat assuming it meows.", U, None),
         ("If I had to pick, I would choose B.", U, 1),
         ("I'd go with B, if I must choose.", U, 1),
         ("We would expect a meow if it were a cat, so the answer is A.", U, 0),
