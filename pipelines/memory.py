@@ -87,7 +87,7 @@ def _refusal(share: Share, needed: float, there: float, cluster: Cluster) -> str
     else:
         change = "it runs on one card: choose a smaller model, or a cluster with larger cards"
     return (
-        f"{_names(share)}: the model needs {needed:g} GB at least, a worker gets {there:g} GB "
+        f"{_names(share)}: by its memory_gb the model needs {needed:g} GB at least, a worker gets {there:g} GB "
         f"({share.gpus:g} GPU of {card:g} GB, cluster {cluster.name}); {change}"
     )
 

@@ -61,7 +61,7 @@ def test_an_engine_spreads_over_the_cards_of_its_worker(gpus, parallel, cards):
 
 def test_an_engine_that_needs_two_cards_is_refused_on_one_and_told_how_many():
     spec = VllmChat(weights=HUB, memory_gb=55)
-    said = r"generate \(VllmChat\): the model needs 55 GB at least, a worker gets 43.2 GB \(1 GPU of 48 GB, cluster box\)"
+    said = r"generate \(VllmChat\): by its memory_gb the model needs 55 GB at least, a worker gets 43.2 GB \(1 GPU of 48 GB, cluster box\)"
     with pytest.raises(ResourceError, match=said + r"; set cluster.generate.gpus=2"):
         check_memory([stage(spec, gpus=1)], BOX)
     check_memory([stage(spec, gpus=2)], BOX)
