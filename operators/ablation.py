@@ -34,7 +34,8 @@ MEANS = pa.schema(
         ("model", pa.string()),
         ("benchmark", pa.string()),
         ("backbone", pa.string()),
-        # `mean_low`, `mean_high`: Student's 95% interval over `n_items`, cut at 0 and 1; null for one item. `n_common` counts rows.
+        # `mean_low`, `mean_high`: Student's 95% interval over `n_items`, cut at 0 and 1; null for one item. `n_common` counts
+        # rows.
         *((name, pa.float64()) for name in ("mean", "mean_low", "mean_high")),
         *((name, pa.int64()) for name in ("n_items", "n_common")),
         ("n_scored", pa.int64()),

@@ -85,8 +85,8 @@ def finish_rows(table: pa.Table) -> pa.Table:
 def summarise(table: pa.Table) -> pa.Table:
     """One row per model, benchmark and group, in the schema SUMMARY, sorted; `table` as for `finish_rows`.
 
-    `group_kind` is "overall" (group "all"), "category", or a name that the items' `groups` give. `n_items` counts distinct item ids, every other
-    count is of rows, one per item and trial:
+    `group_kind` is "overall" (group "all"), "category", or a name that the items' `groups` give. `n_items` counts distinct item
+    ids, every other count is of rows, one per item and trial:
 
     - `n_rows` = `n_valid` + rows whose item cannot be judged. `n_failed`: rows with an item, response or row
       error.

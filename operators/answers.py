@@ -77,10 +77,10 @@ def _plain(text: str) -> str:
 def _paper(response: str, choices: tuple[str, ...]) -> Extraction:
     """Appendix E, literally.
 
-    *Our reading*: line breaks directly after the tag are skipped; choices and candidate are normalised alike; an empty choice matches nothing; letters go
-    as far as the choices do. The expression for "the answer is A" is tried on the candidate or, where
-    there is no tag, on the whole response (its last match). A substring may lie inside a word, as the
-    paper says: "male" in "female".
+    *Our reading*: line breaks directly after the tag are skipped; choices and candidate are normalised alike; an empty choice
+    matches nothing; letters go as far as the choices do. The expression for "the answer is A" is tried on the candidate or,
+    where there is no tag, on the whole response (its last match). A substring may lie inside a word, as the paper says: "male"
+    in "female".
     """
     tags = list(_TAG.finditer(response))
     line = response[tags[-1].end() :].lstrip().partition("\n")[0] if tags else ""
@@ -298,7 +298,8 @@ def _last_concluded(said: list[str], choices: Choices, tag: str) -> Extraction |
 def _last_line(marked: str, choices: Choices, tag: str) -> Extraction | None:
     """A choice alone on the last line, after text that settles nothing: "... and it fades.\n\nB".
 
-    No answer: one of several such lines (a list), and what an open line before it leads to ("It is not:", "Is it"; `statements.leads_on`).
+    No answer: one of several such lines (a list), and what an open line before it leads to ("It is not:", "Is it";
+    `statements.leads_on`).
     """
     *before, last = [line.strip() for line in marked.splitlines() if line.strip()]
     verdict = _bare(last) if before else None

@@ -90,12 +90,13 @@ class ChatEndpoint:
     for one that asks for more nobody waits), `concurrency` (most requests in flight), `give_up_after` (requests failed in a
     row that make the server unavailable).
 
-    Money: `prices` in whatever currency, `spend_limit` in the same. No request is sent that would pass the limit if it used
-    all its `max_tokens` and read as much as the dearest prompt so far; the rows not asked get the reason `spend_limit`. What
-    a prompt costs shows first in a reply: requests in flight until then may pass the limit by their prompts. An attempt that
-    ends without a usage though the server may have worked (no answer in time, a cut connection, an answer that cannot be
-    read) counts as its worst case towards the limit; totals of a run count what replies say. The limit holds for one client: a stage of a run has one (`Stage`), and so several
-    stages that ask the same endpoint (the strategies of a MUGEN run, the chains of a perturbed one) have one limit each.
+    Money: `prices` in whatever currency, `spend_limit` in the same. No request is sent that would pass the limit if it used all
+    its `max_tokens` and read as much as the dearest prompt so far; the rows not asked get the reason `spend_limit`. What a
+    prompt costs shows first in a reply: requests in flight until then may pass the limit by their prompts. An attempt that ends
+    without a usage though the server may have worked (no answer in time, a cut connection, an answer that cannot be read)
+    counts as its worst case towards the limit; totals of a run count what replies say. The limit holds for one client: a stage
+    of a run has one (`Stage`), and so several stages that ask the same endpoint (the strategies of a MUGEN run, the chains of a
+    perturbed one) have one limit each.
     """
 
     model: str

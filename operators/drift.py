@@ -62,7 +62,8 @@ class Change:
 class Outage:
     """A metric ("m1".."m6") that failed in the night `since`, and has scored nothing after it.
 
-    n_rows: rows that it failed on again. reasons: what it said of them, by number of rows. acknowledged: known to whoever runs the nights, and no alarm.
+    n_rows: rows that it failed on again. reasons: what it said of them, by number of rows. acknowledged: known to whoever runs
+    the nights, and no alarm.
     """
 
     metric: str

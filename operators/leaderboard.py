@@ -1,11 +1,10 @@
 """The summary of a run as a table to read: ARIA-Rubrics Table 1 with the counts that a mean needs beside it.
 
-One block per benchmark, the best model by ARIA first. In a terminal the best value of a column is bold;
-wherever there is no colour (a file, a pipe) it carries a star instead, and plain ASCII is used if the output
-cannot encode more. A mean over few rows is no rank: a model whose ARIA covers less than LEAST_COVERAGE of what
-the best covered model's does stands below the others, marked with how many of its rows were scored, and no
-value that covers as little is the best of its column. Model names and reasons are untrusted text: they are never read as markup, and what cannot
-be printed is spelled out.
+One block per benchmark, the best model by ARIA first. In a terminal the best value of a column is bold; wherever there is no
+colour (a file, a pipe) it carries a star instead, and plain ASCII is used if the output cannot encode more. A mean over few
+rows is no rank: a model whose ARIA covers less than LEAST_COVERAGE of what the best covered model's does stands below the
+others, marked with how many of its rows were scored, and no value that covers as little is the best of its column. Model names
+and reasons are untrusted text: they are never read as markup, and what cannot be printed is spelled out.
 """
 
 from __future__ import annotations

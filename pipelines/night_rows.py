@@ -58,7 +58,9 @@ def night_rows(
     scratch: Path,
     journal: Journal,
 ) -> tuple[Rows, int, Again]:
-    """The rows of all stored responses, how many of them were carried over, and what failed now as in the night before. `before`: the series and the night to compare with and to carry rows over from.
+    """The rows of all stored responses, how many of them were carried over, and what failed now as in the night before.
+
+    `before`: the series and the night to compare with and to carry rows over from.
 
     Raises StoreError where there is no response at all.
     """

@@ -27,8 +27,8 @@ RATINGS = pa.schema(
     ]
 )
 # What a judge makes of a model. `score_if_failed_0` counts the ratings that failed as 0: the worst that they could be.
-# `score_low`, `score_high`: Student's 95% interval over `n_items`, cut at 0 and 1, the trials of an item being averaged first (as the means
-# of the leaderboard); the score itself is the mean over rows. Null for one item.
+# `score_low`, `score_high`: Student's 95% interval over `n_items`, cut at 0 and 1, the trials of an item being averaged first
+# (as the means of the leaderboard); the score itself is the mean over rows. Null for one item.
 JUDGED = pa.schema(
     [
         *((name, pa.string()) for name in ("model", "benchmark", "judge")),

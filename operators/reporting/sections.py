@@ -121,8 +121,9 @@ def _few(rows: Sequence[Mapping[str, Any]], column: str) -> str:
 
 
 def _table(caption: str, rows: Sequence[Mapping[str, Any]], method: str = "") -> dict[str, Any]:
-    """All columns in which any row has a value. `method`: how intervals were made, and few items. `ends`: the places of an estimate's interval, which is shown with it;
-    `reals`: the places of what is no count; `constant`: the places of what every row says, which is said once."""
+    """All columns in which any row has a value. `method`: how intervals were made, and few items. `ends`: the places of an
+    estimate's interval, which is shown with it; `reals`: the places of what is no count; `constant`: the places of what every
+    row says, which is said once."""
     columns = [name for name in (rows[0] if rows else {}) if any(row[name] is not None for row in rows)]
     ends = {}
     for name, stem in _ENDS.items():
