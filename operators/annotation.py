@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ RATINGS = pa.schema(
     + [(name, pa.string()) for name in ("rater", "group")]
     + [("rating", pa.int64()), ("annotated_at", pa.string())]
 )
+Word = tuple[int | None, str | None]  # a rating, null where it was taken back, and its annotated_at
 _FIELDS = ("study", "group", "rater", "chain", "rating", "annotated_at")
 
 
@@ -47,14 +49,14 @@ def draw(rows: pa.Table, per_model: int, n_groups: int, seed: int) -> list[Chain
     """`per_model` chains of every model (fewer where it has fewer), shared out over `n_groups` groups of raters.
 
     Only rows with a response and an ARIA can be drawn, and one trial of an item. The benchmarks of a model share its
-    chains as evenly as goes; every group meets every model as often as goes.
+    chains as evenly as goes: what one is short of the others give. Every group meets every model as often as goes.
     """
     rng = np.random.default_rng(seed)
     strata = _strata(rows)
     chosen: dict[str, list[int]] = {}
     for model in sorted({model for model, _ in strata}):
         mine = [strata[key] for key in sorted(strata) if key[0] == model]
-        for quota, ordered in zip(_split(per_model, len(mine)), mine, strict=True):
+        for quota, ordered in zip(_quotas(per_model, [len(one) for one in mine]), mine, strict=True):
             runs = [run for run in np.array_split(ordered, quota) if len(run)] if quota else []
             chosen.setdefault(model, []).extend(int(rng.choice(run)) for run in runs)
     dealt = [row for model in chosen for row in rng.permutation(chosen[model]).tolist()]
@@ -75,8 +77,13 @@ def _strata(rows: pa.Table) -> dict[tuple[str, str], list[int]]:
     }
 
 
-def _split(total: int, parts: int) -> list[int]:
-    return [total // parts + (place < total % parts) for place in range(parts)]
+def _quotas(total: int, sizes: Sequence[int]) -> list[int]:
+    """`total` over strata of `sizes` as evenly as goes, none above its size; the first ones get what is over."""
+    quotas, left = [0] * len(sizes), total
+    for done, place in enumerate(sorted(range(len(sizes)), key=lambda at: (sizes[at], -at))):
+        quotas[place] = min(sizes[place], left // (len(sizes) - done))
+        left -= quotas[place]
+    return quotas
 
 
 def _chain(rows: pa.Table, row: int, group: str, seed: int) -> Chain:
@@ -100,11 +107,13 @@ def plan(chains: Sequence[Chain], n_raters: int) -> dict[str, Any]:
 def read_exports(files: Mapping[str, Sequence[Row]], plan: Mapping[str, Any]) -> pa.Table:
     """The rows of exported files as RATINGS: one per rater and chain of the rater's group, rating null where missing.
 
+    A rater may save as often as he likes and send all files in any order: of two ratings of one chain the later
+    `annotated_at` stands (one taken back later is missing), and a chain not met yet when a file was saved says nothing.
     Raises TableError naming file and row for another study, an unknown chain, a rating off the scale, a chain of
-    another group, or two different ratings of one chain by one rater.
+    another group, or two different ratings of one chain by one rater of which neither is known to be the later.
     """
     chains = {chain["code"]: chain for chain in plan["chains"]}
-    said: dict[tuple[str, str], tuple[int | None, str | None]] = {}
+    said: dict[tuple[str, str], Word] = {}
     groups: dict[str, str] = {}
     for file, rows in files.items():
         for row in rows:
@@ -112,8 +121,9 @@ def read_exports(files: Mapping[str, Sequence[Row]], plan: Mapping[str, Any]) ->
                 rater, chain, group, *word = _rated(row, plan["study"], chains)
                 if groups.setdefault(rater, group) != group:
                     raise RowError(f"bad_group: rater {rater!r} rates for groups {groups[rater]} and {group}")
-                if said.setdefault((rater, chain), tuple(word)) != tuple(word):
-                    raise RowError(f"rated_twice: rater {rater!r} rates chain {chain} twice, differently")
+                if any(part is not None for part in word):
+                    known = said.get((rater, chain), tuple(word))
+                    said[rater, chain] = _later(known, tuple(word), f"rater {rater!r} rates chain {chain}")
             except RowError as error:
                 raise TableError(f"{file}, {row.place}: {error}") from None
     lines = []
@@ -124,6 +134,24 @@ def read_exports(files: Mapping[str, Sequence[Row]], plan: Mapping[str, Any]) ->
                 what = {name: chain.get(name) for name in ("item_id", "model", "benchmark", "trial")}
                 lines.append(what | {"rater": rater, "group": group, "rating": rating, "annotated_at": when})
     return pa.Table.from_pylist(lines, schema=RATINGS)
+
+
+def _later(known: Word, other: Word, who: str) -> Word:
+    """Of two words on one chain the later one. Raises RowError where they differ and neither is known to be the later."""
+    times = _moment(known[1]), _moment(other[1])
+    if known[0] != other[0] and (None in times or times[0] == times[1]):
+        told = " and ".join(f"{rating} at {when or 'no time'}" for rating, when in (known, other))
+        raise RowError(f"rated_twice: {who} twice, differently ({told}); remove the one that does not count")
+    return other if times[1] and (times[0] is None or times[1] > times[0]) else known
+
+
+def _moment(when: str | None) -> datetime | None:
+    """The time that the rating page wrote, UTC unless it says otherwise; None for none."""
+    try:
+        moment = datetime.fromisoformat(when or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _rated(row: Row, study: str, chains: Mapping[str, Any]) -> tuple[str, str, str, int | None, str | None]:

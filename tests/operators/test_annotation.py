@@ -1,4 +1,5 @@
 from collections import Counter
+from itertools import permutations
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +44,16 @@ def test_what_has_no_response_or_no_aria_is_never_drawn_and_a_small_model_gives_
     chains = draw(results(n_items=5), per_model=50, n_groups=1, seed=0)
     assert Counter(c.model for c in chains) == {"careful": 5, "sloppy": 4}
     assert ("item-4", "sloppy") not in {(c.item_id, c.model) for c in chains}
+
+
+def test_what_a_small_benchmark_is_short_of_the_others_give():
+    """20 chains on x and 2 on y: of 10 wanted, y gives its 2 and x the other 8; where both are short, all 22 are drawn."""
+    rows = [row(f"i{n}", "m", n, "t", benchmark=name, **dict.fromkeys(METRICS, n / 20))
+            for name, size in (("x", 20), ("y", 2)) for n in range(size)]  # fmt: skip
+    rows = finish_rows(pa.Table.from_pylist(rows, schema=result_schema()))
+    assert Counter(c.benchmark for c in draw(rows, 10, 1, 0)) == {"x": 8, "y": 2}
+    assert Counter(c.benchmark for c in draw(rows, 50, 1, 0)) == {"x": 20, "y": 2}
+    assert len(draw(rows, 1, 1, 0)) == 1
 
 
 def test_codes_are_distinct_and_name_no_model():
@@ -90,6 +101,28 @@ def test_a_file_that_leaves_chains_out_is_short_of_them_not_wrong():
 def test_the_same_file_twice_says_it_once():
     file = said("ann", [1, 2, 3, 4])
     assert read_exports({"a.json": file, "copy.json": file}, PLAN).num_rows == 4
+
+
+def test_of_the_files_that_a_rater_saves_as_he_goes_the_later_word_on_a_chain_stands_in_any_order():
+    early, late = "2026-01-31T12:00:00.000Z", "2026-02-01T09:30:00.000Z"
+    never = [*said("ann", [None] * 4, annotated_at=None)]  # the first save holds every chain
+    first = said("ann", [4, 2, 3, None], annotated_at=early)[:3] + never[3:]
+    last = said("ann", [4, 5, None, 1], annotated_at=late)  # the second changed, the third taken back
+    again = said(
+        "ann", [4, 2, 3, 1], annotated_at="2026-01-31T13:00:00+01:00"
+    )  # noon in UTC: the same moment as `early`
+    for files in permutations([never, first, last, again]):
+        table = read_exports(dict(zip("abcd", files, strict=True)), PLAN)
+        assert table["rating"].to_pylist() == [4, 5, None, 1]
+        assert set(table["annotated_at"].to_pylist()) == {late}
+
+
+def test_two_ratings_without_known_times_name_both():
+    one, other = (said("ann", [n, 1, 1, 1], annotated_at=at) for n, at in ((2, "31/01/2026"), (5, "")))
+    with pytest.raises(
+        TableError, match=r"b, line 1: rated_twice: .* differently \(2 at 31/01/2026 and 5 at no time\)"
+    ):
+        read_exports({"a": one, "b": other}, PLAN)
 
 
 @pytest.mark.parametrize(

@@ -107,3 +107,19 @@ def test_a_saved_file_goes_on_in_another_browser_and_a_foreign_one_is_refused(tm
         tab.set_input_files("#restore", tmp_path / "mine.json")
         tab.locator("#count", has_text="3 of 4 rated.").wait_for()
         assert "3 of 4 rated." in tab.inner_text("#count")
+        # An older file that holds every chain takes nothing back: it adds what the browser lacks, and changes what it rated before.
+        codes = [chain["code"] for chain in plan["chains"]]
+        mine = {code: {"rating": 4, "annotated_at": "2026-02-02T00:00:00Z"} for code in codes[:2]}
+        place = f"ratings {plan['study']} 1 bo"
+        tab.evaluate("([place, mine]) => localStorage.setItem(place, JSON.stringify(mine))", [place, mine])
+        older = zip(codes, (None, 2, 3, None), (None, *["2026-01-01T00:00:00Z"] * 2, None), strict=True)
+        file = [
+            {**saved[0], "rater": "bo", "chain": c, "rating": r, "annotated_at": at} for c, r, at in older
+        ]
+        (tmp_path / "older.json").write_text(json.dumps(file))
+        tab.set_input_files("#restore", tmp_path / "older.json")
+        tab.locator("#count", has_text="3 of 4 rated.").wait_for()
+        kept = tab.evaluate("(place) => JSON.parse(localStorage.getItem(place))", place)
+        assert {code: word["rating"] for code, word in kept.items()} == dict(
+            zip(codes[:3], (4, 4, 3), strict=True)
+        )

@@ -9,6 +9,12 @@ const ANCHORS = [
   ["Fully sound", "all of it rests on what is heard, and every step follows"],
 ];
 
+/** The ratings of both by chain, of two of one chain the one given later: a file may be older than what the browser keeps. */
+function laterOf(kept, restored) {
+  const newer = Object.entries(restored).filter(([chain, { annotated_at: at }]) => !kept[chain] || (at ?? "") > (kept[chain].annotated_at ?? ""));
+  return { ...kept, ...Object.fromEntries(newer) };
+}
+
 class Session {
   constructor(data) {
     Object.assign(this, data, { rater: null, ratings: {}, at: 0 });
@@ -33,7 +39,7 @@ class Session {
     this.rater = rater;
     let kept = {};
     try { kept = JSON.parse(localStorage.getItem(this.place) ?? "{}"); } catch { this.find.trouble.textContent = "This browser keeps nothing: save a file before you close the page."; }
-    this.ratings = { ...kept, ...ratings };
+    this.ratings = laterOf(kept, ratings);
     this.keep();
     // Raters of a group start at different chains, so that no chain is always met first or last.
     const turn = [...rater].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)) % 9973, 7) % this.chains.length;
@@ -49,7 +55,8 @@ class Session {
       const rows = JSON.parse(await file.text());
       const mine = rows.every((row) => row.study === this.study && row.group === this.group && row.rater === rows[0].rater);
       if (!rows.length || !mine) throw new Error("other");
-      this.begin(rows[0].rater, Object.fromEntries(rows.map((row) => [row.chain, { rating: row.rating, annotated_at: row.annotated_at }])));
+      const said = rows.filter((row) => row.rating || row.annotated_at);  // the others were not met yet when the file was saved
+      this.begin(rows[0].rater, Object.fromEntries(said.map((row) => [row.chain, { rating: row.rating, annotated_at: row.annotated_at }])));
     } catch { this.find.trouble.textContent = `That file does not hold ratings of this page (study ${this.study}, group ${this.group}).`; }
   }
 
