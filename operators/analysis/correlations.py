@@ -30,26 +30,61 @@ from operators.schema import METRICS
 
 FISHER = "Fisher z"
 FIELLER = "Fisher z with Fieller's variance; p of scipy.stats.kendalltau"
-FISHER_RANKS = "Fisher z of ranks; p of Student's t"
+EXACT_BELOW = 10  # pairs: 9! = 362,880 orders take half a second
+_PERFECT = 1 - 1e-12
 OVER_ITEMS = "percentile bootstrap, items drawn with all chains about them"
 
 
 def pearson(x: np.ndarray, y: np.ndarray) -> tuple[float, tuple[float, float], float]:
-    """Pearson's r of [n] and [n], its 95% interval and p; NaN for fewer than 3 pairs or a constant side."""
+    """Pearson's r of [n] and [n], its 95% interval and p; NaN for fewer than 3 pairs or a constant side.
+
+    A perfect r has neither interval nor p: Fisher's z and Student's t are infinite there, which says nothing of few pairs.
+    """
     from scipy.stats import pearsonr
 
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan, (math.nan, math.nan), math.nan
     found = pearsonr(x, y)
+    if abs(found.statistic) > _PERFECT:
+        return float(found.statistic), (math.nan, math.nan), math.nan
     interval = found.confidence_interval() if len(x) > 3 else (math.nan, math.nan)
     return float(found.statistic), (float(interval[0]), float(interval[1])), float(found.pvalue)
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> tuple[float, tuple[float, float], float]:
-    """Spearman's rho, that is Pearson's r of ranks (ties share their mean rank), with interval and p as `pearson`."""
+    """Spearman's rho, that is Pearson's r of ranks (ties share their mean rank), with interval as `pearson`, and p.
+
+    p of fewer than 10 pairs, or of a perfect rho, counts the orders that agree as far (the permutation test that
+    scipy.stats.spearmanr recommends for few pairs); p of others is Student's t, as the paper's.
+    """
+    from scipy.special import gammaln
     from scipy.stats import rankdata
 
-    return pearson(rankdata(x), rankdata(y))
+    a, b = rankdata(x), rankdata(y)
+    rho, interval, p = pearson(a, b)
+    if math.isfinite(rho) and len(a) < EXACT_BELOW:
+        p = _p_over_all_orders(a, b)
+    elif abs(rho) > _PERFECT:
+        ties = np.unique(a, return_counts=True)[1]  # 2 t1! t2! ... / n!
+        p = 2 * math.exp(gammaln(ties + 1).sum() - gammaln(len(a) + 1))
+    return rho, interval, p
+
+
+def _p_over_all_orders(a: np.ndarray, b: np.ndarray) -> float:
+    """Two-sided p of rho of the ranks [n] and [n]: twice the share of the n! pairings with a rho as high, or as low."""
+    from scipy.stats import permutation_test
+
+    def agreement(pairing: np.ndarray, axis: int) -> np.ndarray:
+        return (pairing * b).sum(axis=axis)  # rho of given ranks rises with it alone
+
+    found = permutation_test((a,), agreement, permutation_type="pairings", n_resamples=math.inf, batch=50_000)
+    return float(found.pvalue)
+
+
+def ranks_method(n: int, rho: float) -> str:
+    """How interval and p of a `spearman` of n pairs were made."""
+    exact = n < EXACT_BELOW or abs(rho) > _PERFECT
+    return "Fisher z of ranks; p " + ("over all orders" if exact else "of Student's t")
 
 
 def metric_correlations(cells: Cells, rows: pa.Table | None, n_resamples: int, seed: int) -> Iterator[Line]:
@@ -113,7 +148,7 @@ def rank_agreement(
     a, b = _paired(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
     rho, interval, p = spearman(a, b)
     yield estimate(
-        analysis, measure, "spearman_rho", rho, n=len(a), unit=unit, method=FISHER_RANKS, interval=interval, p=p,
+        analysis, measure, "spearman_rho", rho, n=len(a), unit=unit, method=ranks_method(len(a), rho), interval=interval, p=p,
         versus=versus, notes=notes,
     )  # fmt: skip
     tau = kendalltau(a, b) if math.isfinite(rho) else None

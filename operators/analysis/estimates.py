@@ -50,7 +50,9 @@ def estimate(
     about = unit if n_clusters is None else clusters_are
     told = [*notes, *([f"few {about} ({clusters}): the interval is rough"] if clusters < FEW else [])]
     if math.isfinite(value) and not math.isfinite(interval[0]) and method != COUNT:
-        told.append("no interval: the method gives none for so few values, or for ones that do not vary")
+        told.append(
+            "no interval: the method gives none for so few values, for ones that do not vary, or for a perfect agreement"
+        )
     numbers = {"estimate": value, "low": interval[0], "high": interval[1], "p": p}
     return {
         "analysis": analysis,

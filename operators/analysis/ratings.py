@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from operators.analysis.cells import SHORT, values_of
-from operators.analysis.correlations import FISHER_RANKS, clustered_rank_correlation, item_labels, spearman
+from operators.analysis.correlations import clustered_rank_correlation, item_labels, ranks_method, spearman
 from operators.analysis.estimates import (
     MODELS_REPEAT,
     Line,
@@ -157,7 +157,7 @@ def human_correlation(
         rho, interval, p = spearman(*pairs.T)
         yield estimate(
             "human", name, "spearman_rho", rho, n=len(pairs), unit="models on a benchmark", n_clusters=n_models,
-            clusters_are="models", method=FISHER_RANKS, interval=interval, p=p, versus="mean rating",
+            clusters_are="models", method=ranks_method(len(pairs), rho), interval=interval, p=p, versus="mean rating",
             notes=[MODELS_REPEAT] if n_models < len(pairs) else [],
         )  # fmt: skip
 

@@ -25,7 +25,8 @@ from tests.operators.analysis.made import scored_rows
 def test_spearman_by_hand_and_against_scipy():
     # Ranks 1 2 3 4 and 2 1 4 3: rho = 1 - 6 (1 + 1 + 1 + 1) / (4 * 15) = 0.6
     rho, (low, high), p = spearman([1, 2, 3, 4], [20, 10, 40, 30])
-    assert rho == pytest.approx(0.6) and p == pytest.approx(spearmanr([1, 2, 3, 4], [2, 1, 4, 3]).pvalue)
+    # Sums of squares up to 4 have 1 (of 0) + 3 (of 2) + 1 (of 4) of the 24 orders: two-sided p = 2 * 5 / 24
+    assert rho == pytest.approx(0.6) and p == pytest.approx(10 / 24)
     # Fisher z: atanh 0.6 = 0.693147, standard error 1 / sqrt(4 - 3) = 1
     assert (low, high) == pytest.approx(
         (math.tanh(0.693147 - 1.959964), math.tanh(0.693147 + 1.959964)), abs=1e-5
@@ -35,6 +36,25 @@ def test_spearman_by_hand_and_against_scipy():
     y = x + rng.integers(0, 4, 30)
     found = spearmanr(x, y)
     assert spearman(x, y)[::2] == pytest.approx((found.statistic, found.pvalue)), "with ties"
+
+
+@pytest.mark.parametrize("y", [[1, 2, 3, 4], [4, 3, 2, 1]])
+def test_four_models_in_one_order_are_one_of_24_orders_not_certain(y):
+    rho, interval, p = spearman([1, 2, 3, 4], y)
+    assert abs(rho) == pytest.approx(1) and p == pytest.approx(2 / 24)
+    assert all(math.isnan(bound) for bound in interval)
+    rho, tau = rank_agreement("judges", "aria", "j", [1, 2, 3, 4], y, "models")
+    assert tau["p"] == pytest.approx(rho["p"]) and rho["method"].endswith("over all orders")
+    assert (rho["low"], rho["high"]) == (None, None) and "perfect agreement" in rho["note"]
+
+
+def test_perfect_ranks_with_ties_and_many_models_by_hand():
+    # Ranks 1 2 3.5 3.5 twice: 2 of 24 orders give them. With 12 models and one tie of 3: 3! of 12! orders.
+    assert spearman([1, 2, 3, 3], [5, 6, 7, 7])[2] == pytest.approx(4 / 24)
+    many = [*range(10), 9, 9]
+    assert spearman(many, many)[2] == pytest.approx(2 * 6 / math.factorial(12))
+    r, interval, p = pearson(np.arange(12.0), 2 * np.arange(12.0))
+    assert r == pytest.approx(1) and all(math.isnan(value) for value in (*interval, p))
 
 
 def test_what_has_no_correlation_is_nan_without_a_warning(recwarn):
