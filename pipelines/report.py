@@ -15,6 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from omegaconf import DictConfig, ListConfig
 
+from operators.audit import tables as audit
+from operators.audit.outcomes import INSTANCE, VERDICT
+from operators.mugen import tables as mugen
+from operators.mugen.votes import TRIALS, VOTES
 from operators.pages.embed import page
 from operators.reporting.clips import Clips
 from operators.reporting.items import Responses, blocks, in_order, index
@@ -32,11 +36,17 @@ from pipelines.runs import (
     refuse_other_scorers,
     rows_of_runs,
     unlike_scorers,
+    with_columns,
 )
 
 # What tells the kinds of run apart: a file that only this kind leaves.
 KINDS = {"aria": RESULTS, "mugen": "votes.parquet", "audit": "verdicts.parquet"}
 ROWS = {"mugen": ("trials", "votes"), "audit": ("verdicts", "instances")}
+SCHEMAS = {
+    "trials": TRIALS, "votes": VOTES, "summary": mugen.SUMMARY, "scaling": mugen.SCALING, "curve": mugen.CURVE,
+    "positions": mugen.POSITIONS, "agreement": mugen.AGREEMENT, "verdicts": VERDICT, "instances": INSTANCE,
+    "accuracy": audit.ACCURACY, "states": audit.STATES, "rates": audit.RATES,
+}  # fmt: skip
 BROWSERS = {"mugen": mugen_browser, "audit": audit_browser}
 
 
@@ -149,7 +159,8 @@ def sections(run: Run) -> list[dict[str, Any]]:
 
 def _tables(folder: Path, names: Sequence[str]) -> dict[str, pa.Table]:
     try:
-        return {name: pq.ParquetFile(folder / f"{name}.parquet").read() for name in names}
+        found = {name: pq.ParquetFile(folder / f"{name}.parquet").read() for name in names}
+        return {name: with_columns(table, SCHEMAS.get(name, pa.schema([]))) for name, table in found.items()}
     except (pa.ArrowInvalid, OSError) as error:
         raise TableError(f"{folder}: a table of the run cannot be read: {error}") from None
 

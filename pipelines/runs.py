@@ -68,16 +68,21 @@ def read_results(folder: Path) -> pa.Table:
             raise TableError(
                 f"{path} lacks the columns {', '.join(missing)}: it is not a run's table of results"
             )
-        for name in schema.names:
-            if name not in table.column_names:
-                table = table.append_column(name, pa.nulls(table.num_rows, schema.field(name).type))
-        table = table.select(schema.names).cast(schema)
+        table = with_columns(table, schema).select(schema.names).cast(schema)
     except (pa.ArrowInvalid, OSError) as error:
         raise TableError(f"{path} cannot be read: {error}") from None
     try:
         table.validate(full=True)
     except pa.ArrowInvalid:
         raise TableError(f"{path}{not_utf8(table)}, and score it again") from None
+    return table
+
+
+def with_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """`table` with every column of `schema`; one that runs did not have yet when it was made is null."""
+    for field in schema:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
     return table
 
 

@@ -106,15 +106,17 @@ def _items_of(instances: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
 
 
 def _spoken(rows: Sequence[Mapping[str, Any]], column: str, noun: str = "items") -> str:
-    """The counts of a column: "12 items", "2 to 12 items"."""
-    counts = [row[column] for row in rows] or [0]
-    least, most = min(counts), max(counts)
+    """The counts of a column: "12 items", "2 to 12 items"; an older run may not have counted."""
+    counts = [row[column] for row in rows if row[column] is not None]
+    if rows and not counts:
+        return f"{noun} that the run did not count"
+    least, most = min(counts, default=0), max(counts, default=0)
     return f"{least if least == most else f'{least} to {most}'} {noun}"
 
 
 def _few(rows: Sequence[Mapping[str, Any]], column: str) -> str:
     """What to say of the smallest number of items that any row rests on; nothing where none is small."""
-    least = min((row[column] for row in rows), default=FEW)
+    least = min((row[column] for row in rows if row[column] is not None), default=FEW)
     return (
         f" Few items in some rows ({least} at the least): their intervals are rough." if least < FEW else ""
     )

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import soundfile
 from hydra import compose, initialize_config_dir
@@ -400,6 +401,20 @@ def test_a_run_that_kept_no_items_is_browsed_without_questions(tmp_path):
     assert embedded_json((run / "report.html").read_text(), "browsers") == [
         {"block": "index-0", "title": "Every answer of mugen"}
     ]
+
+
+@pytest.mark.parametrize("write", [write_mugen_run, write_audit_run])
+def test_a_run_from_before_counts_and_intervals_is_still_shown(tmp_path, write):
+    run = write(tmp_path / "old")
+    newer = {"n_items", "n_valid", "n_instances", "n_gap_items", "wilson_low", "wilson_high", "usage", "tie", "finish_reason",
+             "n_candidates", "n_expected", "gain_p", "gap_low", "gap_high"}  # fmt: skip
+    for file in run.glob("*.parquet"):
+        table = pq.read_table(file)
+        pq.write_table(table.drop_columns([name for name in table.column_names if name in newer]), file)
+    report(f"run={run}")
+    (section, _) = embedded_json((run / "report.html").read_text(), "sections")
+    captions = " ".join(figure["caption"] for figure in section["figures"])
+    assert section["tables"] and "that the run did not count" in captions and "None" not in captions
 
 
 @pytest.mark.weights
