@@ -49,6 +49,7 @@ def consistency(cells: Cells, n_resamples: int, seed: int) -> Iterator[Line]:
             interval, method = _interval(name, statistic, table, redrawn, kept, n_resamples, seed)
             yield estimate(
                 "consistency", measure, name, statistic(table), n=len(table), unit="models", method=method,
+                n_clusters=cells.n_items() if method in (OVER_ITEMS, SHARES_OVER_ITEMS) else None,
                 interval=interval, p=p_values.get(name, math.nan), notes=notes,
                 versus=f"{table.shape[1]} benchmarks",
             )  # fmt: skip

@@ -67,7 +67,7 @@ def _block(lines: Sequence[Line]) -> Table:
             "" if line["low"] is None or line["high"] is None else f"{line['low']:.3f} {line['high']:.3f}"
         )
         count = f"{line['n']} {line['unit']}" + (
-            f" / {line['n_clusters']} {'models' if line['unit'].startswith('models') else 'items'}"
+            f" / {line['n_clusters']} {'models' if line['unit'] == 'models on a benchmark' else 'items'}"
             if line["n_clusters"] != line["n"]
             else ""
         )

@@ -84,7 +84,7 @@ class Manifest:
     allow_outside: accept audio outside `audio_root`, and from the web.
     require_audio: False accepts rows, and whole files, without audio; their M1 is null, reason no_audio.
     limit: keep the first so many items.
-    groups: further columns by which results are broken down, as they are by category.
+    groups: further columns by which results are broken down, as they are by category; not "category" or "overall".
     trailing_commas: accept JSON with commas before closing brackets.
     columns: {part: column} where the file calls a part by a name of its own.
     """
@@ -111,6 +111,11 @@ class Manifest:
         rows = read_rows(self.path, keep_broken=True, trailing_commas=self.trailing_commas)
         file = shown(self.path)
         parts = find_columns(file, rows, COLUMNS, self.columns, "benchmark.columns")
+        if taken := [name for name in self.groups if name in ("overall", "category")]:
+            raise TableError(
+                f"benchmark.groups names {taken[0]!r}, by which results are told anyway: leave it out, or give the column of "
+                f"{file} another name"
+            )
         if absent := [name for name in self.groups if name not in columns_of(rows)]:
             have = ", ".join(columns_of(rows))
             raise TableError(f"{file} has no column {absent[0]!r} (benchmark.groups); its columns are {have}")

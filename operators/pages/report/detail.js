@@ -66,7 +66,7 @@ function players(places, clips) {
     const note = node("span", { class: "soft" }, name);
     if (clip.href) audio.src = clip.href;
     else embedded(clip.block).then((uri) => { audio.src = uri; });
-    audio.addEventListener("error", () => { note.textContent = `${name}: the file ${decodeURIComponent(clip.href ?? clip.name)} is missing beside this page, or of a kind that this browser does not play.`; });
+    audio.addEventListener("error", () => { note.textContent = `${name}: the file ${clip.href ? decodeURIComponent(clip.href) : clip.name} is missing beside this page, or of a kind that this browser does not play.`; });
     return node("div", {}, note, audio);
   }));
 }

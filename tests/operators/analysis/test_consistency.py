@@ -1,14 +1,16 @@
 """Variance shares, W and ICC with intervals and p; second sources: statsmodels and pingouin."""
 
 import warnings
+from io import StringIO
 
 import numpy as np
 import pytest
 
 from operators.analysis.cells import cells_of_rows
 from operators.analysis.consistency import OVER_ITEMS, OVER_MODELS, SHARES_OVER_ITEMS, anova, consistency
-from operators.analysis.estimates import percentile_interval, share_interval
+from operators.analysis.estimates import as_table, percentile_interval, share_interval
 from operators.analysis.published import table_1
+from operators.analysis.report import show
 from operators.statistics import eta_squared, icc_2_1, icc_interval
 from tests.operators.analysis.made import scored_rows
 
@@ -28,7 +30,14 @@ def test_an_effect_of_models_alone_is_found_with_certainty():
     assert found["kendalls_w"]["estimate"] == pytest.approx(1) and found["icc_2_1"][
         "estimate"
     ] == pytest.approx(1)
-    assert "few models (3)" in model["note"]
+    # Items are drawn for the shares and W, five on each of two benchmarks; ICC's interval rests on the three models.
+    assert (
+        model["n_clusters"] == found["kendalls_w"]["n_clusters"] == 10 and "few items (10)" in model["note"]
+    )
+    assert found["icc_2_1"]["n_clusters"] == 3 and "few models (3)" in found["icc_2_1"]["note"]
+    out = StringIO()
+    show({"estimates": as_table([model, found["icc_2_1"]])}, out)
+    assert "3 models / 10 items" in out.getvalue() and out.getvalue().count("items (10)") == 1
 
 
 def test_an_interval_of_a_share_is_moved_by_twice_its_bias_and_holds_the_share_by_hand():
@@ -54,6 +63,7 @@ def test_models_that_do_not_differ_may_have_no_share_at_all():
 def test_means_alone_are_drawn_by_models():
     found = by_statistic(consistency(table_1(), 200, 0), "m1_acoustic_grounding")
     assert found["eta_squared_model"]["estimate"] == pytest.approx(0.676, abs=5e-4)
+    assert found["kendalls_w"]["n_clusters"] == len(table_1().models)
     assert found["kendalls_w"]["method"] == OVER_MODELS and "means alone" in found["kendalls_w"]["note"]
     assert found["kendalls_w"]["low"] < 0.692 < found["kendalls_w"]["high"]
 

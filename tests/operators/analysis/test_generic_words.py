@@ -41,3 +41,9 @@ def test_table_13_from_a_stress_test():
     means = {line["measure"]: line["estimate"] for line in lines if line["statistic"] == "mean_m1"}
     assert means == {"original": 0.4, "all_music": 0.1, "half_generic": 0.1}
     assert [line["low"] for line in lines if line["statistic"] == "change_of_m1"] == [-0.4, -0.4]
+    others = [row for row in rows if row["manipulation"] != "all_music"]
+    lines = list(manipulation_test(pa.Table.from_pylist(others, schema=CHANGES)))
+    assert [line["measure"] for line in lines if line["statistic"] == "mean_m1"] == [
+        "original",
+        "half_generic",
+    ]

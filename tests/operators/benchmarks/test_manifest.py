@@ -33,6 +33,12 @@ def load(folder, *rows, **options):
     return Manifest(write(folder, rows), **options).load().to_pylist()
 
 
+@pytest.mark.parametrize("name", ["category", "overall"])
+def test_groups_that_results_are_told_by_anyway_are_refused(tmp_path, name):
+    with pytest.raises(TableError, match=rf"benchmark\.groups names '{name}', .* leave it out"):
+        load(tmp_path, {**GOOD, name: "sound", "source": "field"}, groups=("source", name))
+
+
 def test_a_good_row_becomes_an_item(tmp_path):
     table = Manifest(write(tmp_path, [{**GOOD, "category": "sound", "license": "ignored"}])).load()
     assert table.schema.equals(ITEM)
