@@ -160,8 +160,8 @@ def ready(tab, uri):
 
 @pytest.mark.weights
 def test_a_reader_filters_sorts_opens_and_plays(tmp_path):
-    soundfile.write(tmp_path / "bark.wav", np.zeros(800), 8000)
-    clip = {"audio_uris": [str(tmp_path / "bark.wav")], "audio_hashes": ["h"], "audio_seconds": [0.1]}
+    soundfile.write(tmp_path / "50% bark.wav", np.zeros(800), 8000)
+    clip = {"audio_uris": [str(tmp_path / "50% bark.wav")], "audio_hashes": ["h"], "audio_seconds": [0.1]}
     lost = {"audio_uris": [str(tmp_path / "lost.wav")], "audio_hashes": [None], "audio_seconds": [None]}
     rows = results().to_pylist()
     for place, one in enumerate(rows):
@@ -197,6 +197,8 @@ def test_a_reader_filters_sorts_opens_and_plays(tmp_path):
         tab.locator("#detail audio[src]").wait_for(state="attached")
         tab.evaluate("document.querySelector('#detail audio').play()")
         assert tab.evaluate("document.querySelector('#detail audio').duration") == pytest.approx(0.1)
+        tab.evaluate("document.querySelector('#detail audio').dispatchEvent(new Event('error'))")
+        assert "the file 50% bark.wav is missing beside this page" in tab.inner_text("#detail")
         tab.evaluate("location.hash = 'item=item-9&model=careful'")
         tab.locator("#detail h3", has_text="item-9").wait_for()
         assert "there is no file" in tab.inner_text("#detail")
