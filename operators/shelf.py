@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -55,10 +55,13 @@ class Shelf:
         """What spec.json says: `fingerprint` and `spec`; None where it is absent or unreadable."""
         return self.store.read_json(f"{self.name}/spec.json")
 
-    def find(self, keys: Sequence[str | None]) -> pa.Table:
-        """The stored rows among `keys`, one per key (the oldest wins), in no particular order."""
+    def find(self, keys: Sequence[str | None], besides: Collection[str] = ()) -> pa.Table:
+        """The stored rows among `keys`, one per key (the oldest wins), in no particular order.
+
+        besides: paths of parts that need not be read, as none of the keys is in them.
+        """
         wanted = KeyIndex(keys)
-        found = self.undisturbed(lambda: list(self._find(wanted)))
+        found = self.undisturbed(lambda: list(self._find(wanted, besides)))
         return pa.concat_tables([self.schema.empty_table(), *found])
 
     def find_each(self, keys: Sequence[str | None], keep: Callable[[pa.Table], None]) -> None:
@@ -87,15 +90,16 @@ class Shelf:
                 for group in range(file.num_row_groups):
                     yield parts.read(file, self.schema, list(columns), [group])
 
-    def append(self, table: pa.Table) -> None:
-        """Commit `table` as one part. Rows with a null in a required column are a fault of the caller."""
+    def append(self, table: pa.Table) -> str | None:
+        """Commit `table` as one part, and its path; None where there are no rows. Rows with a null in a required column are
+        a fault of the caller."""
         if table.num_rows == 0:
-            return
+            return None
         for name in parts.REQUIRED & set(self.schema.names):
             if count := table.column(name).null_count:
                 raise ValueError(f"{self.name}: failures are not stored, but {count} rows have no {name}")
         self._describe()
-        self.commit(table.select(self.schema.names).cast(self.schema), parts.now())
+        return self.commit(table.select(self.schema.names).cast(self.schema), parts.now())
 
     def commit(self, table: pa.Table, stamp: str) -> str:
         """Let a part with these rows appear; its path."""
@@ -142,11 +146,11 @@ class Shelf:
         except parts.OtherSchema as error:
             warnings.warn(f"ignored part {path}: {error}", DamagedPart, stacklevel=2)
 
-    def _find(self, wanted: KeyIndex) -> Iterator[pa.Table]:
+    def _find(self, wanted: KeyIndex, besides: Collection[str] = ()) -> Iterator[pa.Table]:
         missing = np.ones(len(wanted), dtype=bool)
         if not len(wanted):
             return
-        for path, data in self.blobs(self.parts()):
+        for path, data in self.blobs([path for path in self.parts() if path not in besides]):
             table = self.load(path, data, wanted)
             places = wanted.places(table["key"])
             rows = np.flatnonzero(missing[places] & first_of_each(places))

@@ -13,6 +13,8 @@ from operators.store import RUNNING, Store
 
 # A write that has not finished after a day will not.
 STALE_SECONDS = 24 * 3600.0
+# Runs take days: without its mark a run goes on, but its workers leave the writing to the driver.
+STALE_MARK_SECONDS = 30 * STALE_SECONDS
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,9 @@ def waste(store: Store, keep_nights: int | None, forget: Collection[str]) -> Ite
             elif name.startswith(".") and _age(entry) > STALE_SECONDS:
                 yield Waste(f"{shelf.name}/{name}", entry["size"], "left by a write that did not finish")
     for entry in store.entries(RUNNING):
-        if _age(entry) > STALE_SECONDS:
+        if _age(entry) > STALE_MARK_SECONDS:
             name = f"{RUNNING}/{entry['name'].rsplit('/', 1)[-1]}"
-            yield Waste(name, entry["size"], "the mark of a run that was killed, or runs for more than a day")
+            yield Waste(name, entry["size"], "the mark of a run that was killed")
     for series in store.folders("nightly"):
         names = finished(store, series)
         for name in store.folders(f"nightly/{series}"):

@@ -4,8 +4,9 @@ A worker commits a stage's results before it goes on to the next stage or block,
 killed costs, per worker, one part: that of the stage and block in its hands. It writes only where it sees the mark of the
 run in the store, as a folder of the driver's need not be a folder of its node's, nor a bucket's name the same bucket there.
 
-Whoever comes after a worker that died looks first for what that one committed: a response that was sampled must not be
-replaced by another.
+Whoever comes after a worker that died looks first for what that one committed, so that it is not computed, or paid for, twice.
+Where that fails, or two runs compute the same, a sampled response may be stored in two versions: the table of a run holds the
+one that the store gives to everybody else (Lookup.settle).
 """
 
 from __future__ import annotations
@@ -28,17 +29,19 @@ class Commit:
     """Where the results of a stage go. In the blocks of a run, `<stage>.key` and `<stage>.todo` say which rows they are.
 
     columns: stored columns by the names that they have in a finished block, where these differ. reason: the column in which
-    the stage itself names a failed row.
+    the stage itself names a failed row. before: the parts of the shelf that were there when the run looked into it; none
+    holds what the run has to compute.
     """
 
     stage: str
     shelf: Shelf
     reason: str
     columns: Mapping[str, str]
+    before: frozenset[str] = frozenset()
 
     @property
     def stored(self) -> str:
-        """The column that says of a row whether the worker has committed it."""
+        """The column that names the part into which the worker has committed a row; null where it could not."""
         return f"{self.stage}.stored"
 
     def reasons(self, block: pa.Table) -> pa.ChunkedArray:
@@ -61,7 +64,7 @@ class Commit:
     def without_stored(self, table: pa.Table) -> pa.Table:
         """`table` with nothing to do in the rows that are in the shelf by now."""
         todo, keys = table[f"{self.stage}.todo"], table[f"{self.stage}.key"]
-        found = self.shelf.find(keys.filter(todo).to_pylist())["key"].combine_chunks()
+        found = self.shelf.find(keys.filter(todo).to_pylist(), self.before)["key"].combine_chunks()
         return with_columns(table, {f"{self.stage}.todo": pc.and_not(todo, pc.is_in(keys, found))})
 
 
@@ -89,25 +92,26 @@ class Committer:
         if stage.name not in self._commits:
             return table
         commit = self._commits[stage.name]
-        done = self._can() and self._write(commit, table)
-        return with_columns(table, {commit.stored: pa.repeat(pa.scalar(done), table.num_rows)})
+        part = self._write(commit, table) if self._can() else None
+        return with_columns(table, {commit.stored: pa.repeat(pa.scalar(part, pa.string()), table.num_rows)})
 
     def _can(self) -> bool:
         if self._sees is None:
-            self._sees = any(is_marked(one.shelf.store, self._mark) for one in self._commits.values())
+            first = next(iter(self._commits.values()))  # all are in one store
+            self._sees = is_marked(first.shelf.store, self._mark)
         return self._sees
 
-    def _write(self, commit: Commit, table: pa.Table) -> bool:
+    def _write(self, commit: Commit, table: pa.Table) -> str | None:
         try:
-            commit.shelf.append(commit.entries(commit.results(table)))
+            return commit.shelf.append(commit.entries(commit.results(table)))
         except StoreError:
             self._sees = False
-        return self._sees
+            return None
 
 
 @contextmanager
 def marked(store: Store) -> Iterator[str]:
-    """While a run writes into `store`, a mark of its own there. One that a killed run leaves is waste after a day."""
+    """While a run writes into `store`, a mark of its own there. One that a killed run leaves is waste some time."""
     name = f"{RUNNING}/{uuid4().hex}"
     store.write(name, b"")
     try:
@@ -121,6 +125,6 @@ def is_marked(store: Store, mark: str) -> bool:
     """Whether this is the store that was marked, seen from here."""
     try:
         store.read(mark)
-    except (FileNotFoundError, StoreError):
+    except (OSError, StoreError):
         return False
     return True

@@ -41,7 +41,6 @@ from pipelines.watch import NodesDied, Watch, have_died
 
 RETRIES = 2
 ROW = "execution.row"
-WORKER_DIED = "worker_died"
 
 
 class WorkersDied(RuntimeError):
@@ -206,7 +205,7 @@ def _surviving(work: _Work, table: pa.Table, missing: np.ndarray) -> Iterator[pa
     for commit in work.commits:
         rest = commit.without_stored(rest)
     if to_blame and rest.num_rows == 1:
-        reason = f"{WORKER_DIED}: no worker survives this row ({RETRIES + 1} tries); see Ray's logs"
+        reason = f"worker_died: no worker survives this row ({RETRIES + 1} tries); see Ray's logs"
         yield given_up(work.stages, rest, reason)
         return
     # Halves of what is missing, down to single rows: only a row that kills alone is to blame.

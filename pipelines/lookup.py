@@ -11,6 +11,7 @@ of one node), a killed driver also costs blocks that had not arrived.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import reduce
@@ -29,7 +30,7 @@ from operators.key_index import KeyIndex, first_of_each
 from operators.store import Shelf
 from operators.usage import together, totals
 from pipelines.commit import Commit, marked
-from pipelines.execution import WORKER_DIED, run
+from pipelines.execution import run
 
 PORTION = 4096  # rows that are Python objects at one time
 
@@ -89,7 +90,9 @@ class Lookup:
         columns: dict[str, str] | None = None,
         entries: type[InMemory | OnDisk] = InMemory,
     ) -> None:
-        self.stage, self.commit = stage, Commit(stage.name, shelf, reason, columns or {})
+        # Listed before they are read: a part that comes meanwhile is not among them, whether it is read or not.
+        before = frozenset(shelf.parts())
+        self.stage, self.commit = stage, Commit(stage.name, shelf, reason, columns or {}, before)
         self._blocked = list(blocked)
         keys = self._row_keys(rows)
         self._index, self._keys = KeyIndex(keys), pa.array(keys, pa.string())
@@ -99,6 +102,8 @@ class Lookup:
         shelf.find_each(keys, self._keep)
         self._stored = self._place >= 0
         self._failures: dict[str, str] = {}
+        self._own: set[str] = set()  # parts of this run that it knows of
+        self.n_stored_here = 0  # rows that their workers could not store
         self._seconds, self._usage, self._encoded = 0.0, {}, {}
 
     def _row_keys(self, rows: pa.Table) -> list[str | None]:
@@ -137,22 +142,38 @@ class Lookup:
         good = mine.filter(pc.is_null(why))
         self._keep(self.commit.entries(good))
         if self.commit.stored in good.column_names:
-            good = good.filter(pc.invert(good[self.commit.stored]))
-        self.commit.shelf.append(self.commit.entries(good))
+            self._own |= set(good[self.commit.stored].drop_null().to_pylist())
+            good = good.filter(pc.is_null(good[self.commit.stored]))
+            self.n_stored_here += good.num_rows
+        if part := self.commit.shelf.append(self.commit.entries(good)):
+            self._own.add(part)
         self._seconds += pc.sum(mine[f"{name}.seconds"]).as_py() or 0.0
         self._encoded = together(self._encoded, encoded(block, name))
         if "usage" in mine.column_names:
             self._usage = together(self._usage, totals(mine["usage"].to_pylist()))
 
-    def find_rest(self) -> None:
-        """Find what a worker committed and died before it could hand it over: no worker after it computed that again."""
-        silent = (self._index.rows >= 0) & (self._known() < 0)
-        keys = self._keys.filter(pa.array(silent)).unique().to_pylist()
-        lost = [key for key in keys if self._failures.get(key, WORKER_DIED).startswith(WORKER_DIED)]
-        found = self.commit.shelf.find(lost)
+    def settle(self) -> None:
+        """Where others wrote too, take what the store holds: what a worker committed and died before it could hand it over,
+        and of a key that is stored twice the entry that everybody else is given."""
+        ours = self._index_keys(~self._stored)
+        if not ours or not set(self.commit.shelf.parts()) - self.commit.before - self._own:
+            return
+        found = self.commit.shelf.find(ours, self.commit.before)
+        places = self._index.places(found["key"])
+        late = self._place[places] < 0
         self._keep(found)
+        self._stored[places[late]] = (
+            True  # found, as far as this process knows: nobody told what computing it took
+        )
+        if "usage" in found.column_names:
+            self._usage = together(self._usage, totals(found["usage"].filter(pa.array(late)).to_pylist()))
         for key in found["key"].to_pylist():
             self._failures.pop(key, None)
+
+    def _index_keys(self, chosen: np.ndarray) -> list[str]:
+        """The distinct keys that are `chosen` [distinct keys]."""
+        rows = np.flatnonzero(first_of_each(self._index.rows))
+        return self._keys.take(pa.array(rows[chosen[self._index.rows[rows]]])).to_pylist()
 
     def results(self, rows: slice = slice(None)) -> tuple[pa.Table, pa.Array]:
         """Per row, or per row of a part, the stored entry (nulls where there is none) and, there, the reason."""
@@ -207,7 +228,19 @@ def find_or_compute(
             for lookup in lookups:
                 lookup.take(block)
     for lookup in lookups:
-        lookup.find_rest()
+        lookup.settle()
+    tell_who_stored(lookups)
+
+
+def tell_who_stored(lookups: Sequence[Lookup]) -> None:
+    """Say where workers could not write into the store: a run that is killed then loses more than it would."""
+    if rows := sum(lookup.n_stored_here for lookup in lookups):
+        names = ", ".join(lookup.stage.name for lookup in lookups if lookup.n_stored_here)
+        print(
+            f"note: {names}: {rows} results were stored by the driver, as their workers do not see the store or cannot write "
+            "to it; put it on S3 or on a folder that all nodes share",
+            file=sys.stderr,
+        )
 
 
 def by_clips(table: pa.Table, whole: str | None = None) -> pa.Table:

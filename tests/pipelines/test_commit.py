@@ -9,9 +9,9 @@ import pytest
 from operators.base import Resources, Stage
 from operators.schema import METRICS
 from operators.store import RUNNING, Store, StoreError
-from operators.sweeping import STALE_SECONDS, waste
+from operators.sweeping import STALE_MARK_SECONDS, waste
 from pipelines.commit import Committer, marked
-from pipelines.lookup import Lookup
+from pipelines.lookup import Lookup, tell_who_stored
 from pipelines.pool import Pool
 from tests import toys
 
@@ -69,12 +69,14 @@ def test_what_a_worker_stored_the_driver_stores_no_second_time(store, pair):
     assert (pair[0].tally().computed, pair[0].tally().failed) == (4, 1)
 
 
-def test_a_worker_that_sees_another_store_writes_nothing_and_the_driver_does(store, pair):
+def test_a_worker_that_sees_another_store_writes_nothing_and_the_driver_does(store, pair, capsys):
     block = worker(pair, f"{RUNNING}/of-another-machine")(marks(pair))
     assert [one.commit.shelf.parts() for one in pair] == [[], []]
     for one in pair:
         one.take(block)
     assert [one.commit.shelf.read().num_rows for one in pair] == [3, 3]
+    tell_who_stored(pair)
+    assert "m2, m3: 6 results were stored by the driver" in capsys.readouterr().err
 
 
 def test_a_worker_that_cannot_write_leaves_it_to_the_driver_and_stops_trying(store, pair, monkeypatch):
@@ -104,11 +106,55 @@ def test_a_successor_computes_nothing_that_was_stored_and_replaces_nothing(store
     assert block["m2.todo"].to_pylist() == [True, False, True, True]
     pair[0].take(block)
     assert pair[0].results()[1].to_pylist()[1].startswith("not_computed")
-    pair[0].find_rest()
+    pair[0].settle()
     entries, reasons = pair[0].results()
     assert entries["value"].to_pylist() == [0.01, 0.75, None, 0.03]
     assert reasons.to_pylist() == [None, None, "toy_reason", None]
     assert sorted(shelf.read()["value"].to_pylist()) == [0.01, 0.03, 0.75]
+
+
+def test_of_two_versions_the_table_has_the_one_that_the_store_gives(store, pair):
+    """A second worker drew 0.75 where ours says 0.02, and its part is the older one; a third comes too late for 0.03."""
+    shelf = pair[0].commit.shelf
+    keys = pair[0].mark(ROWS)[0]["m2.key"].to_pylist()
+
+    def drawn(key, value):
+        shelf.append(
+            pa.Table.from_pylist([{"key": key, "value": value, "details": "{}"}], schema=shelf.schema)
+        )
+
+    drawn(keys[1], 0.75)
+    with marked(store) as mark:
+        block = worker(pair, mark)(marks(pair))
+    drawn(keys[3], 0.9)
+    pair[0].take(block)
+    pair[0].settle()
+    assert pair[0].results()[0]["value"].to_pylist() == [0.01, 0.75, None, 0.03]
+    again = lookup(store, toys.M2(), METRICS[1])
+    assert again.results()[0]["value"].to_pylist() == [0.01, 0.75, None, 0.03]
+    assert (pair[0].tally().computed, pair[0].tally().failed) == (4, 1)
+
+
+def test_what_failed_here_and_was_stored_by_another_is_no_failure(store, pair):
+    key = pair[0].mark(ROWS)[0]["m2.key"][2].as_py()
+    with marked(store) as mark:
+        pair[0].take(worker(pair, mark)(marks(pair)))
+    entry = {"key": key, "value": 0.5, "details": "{}"}
+    pair[0].commit.shelf.append(pa.Table.from_pylist([entry], schema=pair[0].commit.shelf.schema))
+    pair[0].settle()
+    assert pair[0].results()[0]["value"].to_pylist() == [0.01, 0.02, 0.5, 0.03]
+    tally = pair[0].tally()
+    assert (tally.computed, tally.from_store, tally.failed) == (3, 1, 0)
+
+
+def test_where_nobody_else_wrote_nothing_is_read_again(store, pair, monkeypatch):
+    with marked(store) as mark:
+        block = worker(pair, mark)(marks(pair))
+    monkeypatch.setattr(type(pair[0].commit.shelf), "blobs", lambda *_: pytest.fail("a part was read"))
+    for one in pair:
+        one.take(block)
+        one.settle()
+    assert [one.results()[0]["value"].null_count for one in pair] == [1, 1]
 
 
 def test_a_row_given_up_after_it_was_stored_is_no_failure(store, pair):
@@ -120,16 +166,16 @@ def test_a_row_given_up_after_it_was_stored_is_no_failure(store, pair):
         one.take(
             given_up([one.stage for one in pair], marks(pair), "worker_died: no worker survives this row")
         )
-        one.find_rest()
+        one.settle()
     _, reasons = pair[0].results()
     assert reasons.to_pylist() == [None, None, "worker_died: no worker survives this row", None]
 
 
-def test_a_mark_goes_with_its_run_and_one_that_stays_is_waste_after_a_day(store, tmp_path):
+def test_a_mark_goes_with_its_run_and_one_that_stays_is_waste_after_a_month(store, tmp_path):
     with marked(store) as mark:
         assert store.read(mark) == b""
         assert list(waste(store, None, [])) == [], "a run that goes on"
-        long_ago = time.time() - STALE_SECONDS - 60
+        long_ago = time.time() - STALE_MARK_SECONDS - 60
         os.utime(tmp_path / "store" / mark, (long_ago, long_ago))
         assert [one.name for one in waste(store, None, [])] == [mark]
     with pytest.raises(FileNotFoundError):
