@@ -8,7 +8,7 @@ A phase streams blocks of rows through stages that work side by side. Nothing in
 
 The rest is a fluid model: every actor of a stage is equally fast, blocks wait for nothing but actors, and the network
 and the store keep up. driver_row is the part that no worker shares (Amdahl): keys, the look-up in the store, the table;
-driver_block, the scheduling and commit of a block, goes on while the workers work. Rates are inputs.
+driver_block, what the driver does for a block that workers compute and store, goes on while they work. Rates are inputs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from operators.base import Resources
 from pipelines.blocks import block_rows
 
 DRIVER, START = "driver", "start"
-LOOK_UP, COMMIT = "driver: keys and look-up", "driver: blocks and commit"
+LOOK_UP, BLOCKS = "driver: keys and look-up", "driver: blocks"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Phase:
     use: Mapping[str, float]
     parts: Mapping[
         str, float
-    ]  # what the seconds are made of: start, look-up, and the slowest stage or commit
+    ]  # what the seconds are made of: start, look-up, and the slowest stage or the driver
 
     @property
     def bottleneck(self) -> str:
@@ -69,8 +69,8 @@ def phase(
     slowest = max(work, key=work.__getitem__)
     fill = sum(min(block, rows) / rates[stage] for stage in stages if stage != slowest)
     parts = {START: driver.start, LOOK_UP: driver.row * rows}
-    commit = driver.block * blocks * len(stages)
-    parts[COMMIT if commit > work[slowest] else slowest] = max(commit, work[slowest])
+    leading = driver.block * blocks * len(stages)
+    parts[BLOCKS if leading > work[slowest] else slowest] = max(leading, work[slowest])
     seconds = sum(parts.values()) + fill
     use = {stage: rows / rates[stage] / (r.actors * seconds) for stage, r in stages.items()}
     return Phase(name, rows, seconds, work, use, parts)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from operators.base import Resources
 from pipelines import simulate
 from pipelines.config import ConfigError
-from pipelines.scaling import COMMIT, LOOK_UP, START, Driver, bottleneck, phase, times
+from pipelines.scaling import BLOCKS, LOOK_UP, START, Driver, bottleneck, phase, times
 from tests.bench.scaling import Turn, by_clock, by_processor
 from tests.pipelines.cli import composed
 
@@ -33,7 +33,7 @@ def test_a_driver_that_cannot_keep_up_is_the_bottleneck_and_more_cards_do_not_he
     driver = Driver(row=0.0, block=1.0, start=0.0)
     few, many = (phase("score", 4000, {"m1": times(stages["m1"], boxes)}, rates, driver) for boxes in (1, 64))
     # 500 blocks of 8: 125 rounds of 0.8 s = 100 s of work, 500 s of the driver, whatever the number of actors
-    assert few.seconds == many.seconds == pytest.approx(500.0) and few.bottleneck == COMMIT
+    assert few.seconds == many.seconds == pytest.approx(500.0) and few.bottleneck == BLOCKS
 
 
 def test_what_no_worker_shares_bounds_the_gain():
