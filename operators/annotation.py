@@ -107,7 +107,7 @@ def plan(chains: Sequence[Chain], n_raters: int) -> dict[str, Any]:
 def read_exports(files: Mapping[str, Sequence[Row]], plan: Mapping[str, Any]) -> pa.Table:
     """The rows of exported files as RATINGS: one per rater and chain of the rater's group, rating null where missing.
 
-    A rater may save as often as he likes and send all files in any order: of two ratings of one chain the later
+    A rater may save often and send all files in any order: of two ratings of one chain the later
     `annotated_at` stands (one taken back later is missing), and a chain not met yet when a file was saved says nothing.
     Raises TableError naming file and row for another study, an unknown chain, a rating off the scale, a chain of
     another group, or two different ratings of one chain by one rater of which neither is known to be the later.

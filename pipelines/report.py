@@ -36,7 +36,7 @@ from pipelines.runs import (
     refuse_other_scorers,
     rows_of_runs,
     unlike_scorers,
-    with_columns,
+    with_missing_columns,
 )
 
 # What tells the kinds of run apart: a file that only this kind leaves.
@@ -160,7 +160,10 @@ def sections(run: Run) -> list[dict[str, Any]]:
 def _tables(folder: Path, names: Sequence[str]) -> dict[str, pa.Table]:
     try:
         found = {name: pq.ParquetFile(folder / f"{name}.parquet").read() for name in names}
-        return {name: with_columns(table, SCHEMAS.get(name, pa.schema([]))) for name, table in found.items()}
+        return {
+            name: with_missing_columns(table, SCHEMAS.get(name, pa.schema([])))
+            for name, table in found.items()
+        }
     except (pa.ArrowInvalid, OSError) as error:
         raise TableError(f"{folder}: a table of the run cannot be read: {error}") from None
 

@@ -68,7 +68,7 @@ def read_results(folder: Path) -> pa.Table:
             raise TableError(
                 f"{path} lacks the columns {', '.join(missing)}: it is not a run's table of results"
             )
-        table = with_columns(table, schema).select(schema.names).cast(schema)
+        table = with_missing_columns(table, schema).select(schema.names).cast(schema)
     except (pa.ArrowInvalid, OSError) as error:
         raise TableError(f"{path} cannot be read: {error}") from None
     try:
@@ -78,7 +78,7 @@ def read_results(folder: Path) -> pa.Table:
     return table
 
 
-def with_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def with_missing_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """`table` with every column of `schema`; one that runs did not have yet when it was made is null."""
     for field in schema:
         if field.name not in table.column_names:
