@@ -296,9 +296,8 @@ def _json_list_rows(file: str, text: str) -> list[Row]:
     if text[position : position + 1] != "]" or text[position + 1 :].strip():
         at = text.count("\n", 0, position) + 1
         raise TableError(f'{file}, line {at}: malformed JSON: "," or the final "]" is expected; cut short?')
-    if len({row.number for row in rows}) < len(
-        rows
-    ):  # several on a line: their place in the list tells them apart
+    # Several on a line: their place in the list tells them apart.
+    if len({row.number for row in rows}) < len(rows):
         return [Row(row, number, "row", row.problem) for number, row in enumerate(rows, 1)]
     return rows
 

@@ -162,9 +162,8 @@ class Lookup:
         places = self._index.places(found["key"])
         late = self._place[places] < 0
         self._keep(found)
-        self._stored[places[late]] = (
-            True  # found, as far as this process knows: nobody told what computing it took
-        )
+        # Found, as far as this process knows: nobody told how long computing it took.
+        self._stored[places[late]] = True
         if "usage" in found.column_names:
             self._usage = together(self._usage, totals(found["usage"].filter(pa.array(late)).to_pylist()))
         for key in found["key"].to_pylist():

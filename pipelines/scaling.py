@@ -42,9 +42,8 @@ class Phase:
     seconds: float
     work: Mapping[str, float]
     use: Mapping[str, float]
-    parts: Mapping[
-        str, float
-    ]  # what the seconds are made of: start, look-up, and the slowest stage or the driver
+    # What the seconds are made of: start, look-up, and the slowest stage or the driver.
+    parts: Mapping[str, float]
 
     @property
     def bottleneck(self) -> str:

@@ -56,9 +56,8 @@ def manipulation_test(changes: pa.Table) -> Iterator[Line]:
         row for row in changes.to_pylist()
         if row["outcome"] == "m1_acoustic_grounding" and row["manipulation"] in TABLE_13 and row["before"] is not None
     ]  # fmt: skip
-    first: dict[
-        str, str
-    ] = {}  # the strategy beside which a model's own M1 is told: all_music, where that ran
+    # The strategy beside which a model's own M1 is told: all_music, where that ran.
+    first: dict[str, str] = {}
     for row in sorted(wanted, key=lambda row: TABLE_13.index(row["manipulation"])):
         first.setdefault(row["model"], row["manipulation"])
     for row in wanted:
