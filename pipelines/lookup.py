@@ -155,7 +155,7 @@ class Lookup:
     def settle(self) -> None:
         """Where others wrote too, take what the store holds: what a worker committed and died before it could hand it over,
         and of a key that is stored twice the entry that everybody else is given."""
-        ours = self._index_keys(~self._stored)
+        ours = [key.decode() for key in self._index.keys[~self._stored]]
         if not ours or not set(self.commit.shelf.parts()) - self.commit.before - self._own:
             return
         found = self.commit.shelf.find(ours, self.commit.before)
@@ -168,11 +168,6 @@ class Lookup:
             self._usage = together(self._usage, totals(found["usage"].filter(pa.array(late)).to_pylist()))
         for key in found["key"].to_pylist():
             self._failures.pop(key, None)
-
-    def _index_keys(self, chosen: np.ndarray) -> list[str]:
-        """The distinct keys that are `chosen` [distinct keys]."""
-        rows = np.flatnonzero(first_of_each(self._index.rows))
-        return self._keys.take(pa.array(rows[chosen[self._index.rows[rows]]])).to_pylist()
 
     def results(self, rows: slice = slice(None)) -> tuple[pa.Table, pa.Array]:
         """Per row, or per row of a part, the stored entry (nulls where there is none) and, there, the reason."""
