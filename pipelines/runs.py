@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from operators.asked import PLACE
 from operators.fingerprint import differing
 from operators.schema import CHAIN, METRICS, result_schema
-from operators.tables import TableError, not_utf8
+from operators.table_formats import not_utf8
+from operators.tables import TableError
 from pipelines.config import ConfigError
 
 RESULTS = "results.parquet"
