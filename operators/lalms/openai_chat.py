@@ -20,7 +20,8 @@ from pydantic.dataclasses import dataclass
 
 from operators.audio import Clip
 from operators.base import Batch
-from operators.chat_api import UNAVAILABLE, ChatClient, ChatEndpoint, ChatUnavailable
+from operators.chat_api import UNAVAILABLE, ChatEndpoint, ChatUnavailable
+from operators.chat_client import ChatClient
 from operators.fingerprint import execution_field
 from operators.lalms.asking import Lalm, Request, Said, answer_rows
 from operators.lalms.hearing import Hearing
