@@ -14,11 +14,9 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pydantic
@@ -26,37 +24,21 @@ from pydantic import ConfigDict
 
 from operators.base import Batch
 from operators.batching import Memo
+from operators.fetching import AudioError, fetch
 from operators.fingerprint import execution_field
 from operators.locators import shown
-from operators.remote import ADVICE, code_of, explain, failures, open_filesystem
-from operators.text import encodable
 
 FRAME_SECONDS = 0.025
 MAX_SECONDS = 1800.0
-MAX_BYTES = 1 << 30
 SAMPLE_RATES = range(1000, 768_001)
 # Headers written before their length is known carry a size in this range; they promise nothing.
 UNKNOWN_SIZE = 0x7FFFF000
 NO_AUDIO = "no_audio: the row names no clip"
 _BLOCK_VALUES = 1 << 20
-_CHUNK_BYTES = 1 << 20
 _OGG_FIRST_PAGE, _OGG_LAST_PAGE = 2, 4
 _SHORTFALL = re.compile(
     r"^\s*(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE
 )
-
-
-class AudioError(ValueError):
-    """A clip that cannot be used. `reason` is one snake_case word; the text is "reason: detail naming the
-    file"."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        # File names may hold lone surrogates, which no table takes.
-        self.reason, self.detail = reason, encodable(detail)
-        super().__init__(f"{reason}: {self.detail}")
-
-    def __reduce__(self) -> tuple[type[AudioError], tuple[str, str]]:
-        return type(self), (self.reason, self.detail)
 
 
 @dataclass(frozen=True)
@@ -111,65 +93,6 @@ def decode(uri: str, max_seconds: float = MAX_SECONDS) -> Clip:
     truncated_audio, no_samples, non_finite_samples, too_short.
     """
     return decode_bytes(fetch(uri), shown(uri), max_seconds)
-
-
-def fetch(uri: str) -> bytes:
-    """The bytes at `uri`, at most MAX_BYTES of them. Raises AudioError where there are none to have."""
-    name = shown(uri)
-    try:
-        return _fetch_remote(uri, name) if "://" in uri else _fetch_local(uri)
-    except FileNotFoundError as error:
-        raise AudioError("missing_file", f"{name} does not exist") from error
-    except IsADirectoryError as error:
-        raise AudioError("is_a_directory", f"{name} is a folder, not a file") from error
-    except PermissionError as error:
-        why = f" ({explain(error)})" if code_of(error) else ""
-        raise AudioError("permission", f"{name} may not be read by this user{why}") from error
-    except AudioError:
-        raise
-    except (*failures(), ValueError, ImportError) as error:
-        # ValueError: an unknown protocol, a NUL in a path. ImportError: the protocol's package is missing.
-        why = explain(error) if code_of(error) in ADVICE else type(error).__name__
-        raise AudioError("unreadable", f"{name} cannot be read ({why})") from error
-
-
-def _fetch_local(path: str) -> bytes:
-    if not path:
-        raise AudioError("missing_file", "the audio path is empty")
-    found = Path(path)
-    status = found.stat()
-    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-        raise AudioError("not_a_file", f"{path} is a device, pipe or socket")
-    _check_size(status.st_size, path)
-    return found.read_bytes()
-
-
-def _fetch_remote(uri: str, name: str) -> bytes:
-    files, path = open_filesystem(uri)
-    about = files.info(path)  # one question for both: a round trip per clip counts
-    if about["type"] == "directory":
-        raise IsADirectoryError(name)
-    size = about.get("size")
-    if size is None:
-        # A server need not tell; then nothing but the reading itself keeps the limit.
-        with files.open(path, "rb") as file:
-            return _read_at_most(file, name)
-    _check_size(size, name)
-    return files.cat_file(path)
-
-
-def _read_at_most(file: BinaryIO, name: str) -> bytes:
-    data = bytearray()
-    while chunk := file.read(_CHUNK_BYTES):
-        data += chunk
-        if len(data) > MAX_BYTES:
-            raise AudioError("file_too_large", f"{name} has more than {MAX_BYTES} bytes")
-    return bytes(data)
-
-
-def _check_size(size: int, name: str) -> None:
-    if size > MAX_BYTES:
-        raise AudioError("file_too_large", f"{name} has {size} bytes, more than {MAX_BYTES}")
 
 
 def decode_bytes(data: bytes, name: str, max_seconds: float = MAX_SECONDS) -> Clip:

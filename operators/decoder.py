@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from operators.audio import AudioError, Probe, decode_bytes, fetch, pcm_hash
+from operators.audio import Probe, decode_bytes, pcm_hash
+from operators.fetching import AudioError, fetch
 from operators.locators import shown
 
 _ROOT = str(Path(__file__).resolve().parents[1])

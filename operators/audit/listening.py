@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from operators.analysis.ratings import alpha
-from operators.audio import AudioError, fetch
 from operators.columns import RowError, number_of, short, text_of
+from operators.fetching import AudioError, fetch
 from operators.pages.embed import page
 from operators.reporting.clips import media_type
 from operators.statistics import wilson_interval

@@ -14,9 +14,9 @@ from pathlib import Path, PurePosixPath
 from random import Random
 from typing import Any, Literal
 
-from operators.audio import fetch
 from operators.construction.clips import Clip
 from operators.construction.tasks import Draw
+from operators.fetching import fetch
 from operators.tables import is_uri
 
 ITEMS, RECORD, DATASHEET, AUDIO = "items.jsonl", "build.json", "DATASHEET.md", "audio"

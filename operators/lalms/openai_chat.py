@@ -4,7 +4,7 @@
     OpenAIChat(endpoint=ChatEndpoint("qwen", base_url="http://127.0.0.1:8000/v1", key_variable=None))
 
 Clips travel inside the request, as WAV in `input_audio` parts between the texts. What the server does about faults, pace,
-money and keys is in `operators.chat_api`.
+money and keys is in `operators.chat_client`.
 """
 
 from __future__ import annotations

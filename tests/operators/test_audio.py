@@ -21,7 +21,6 @@ from operators.audio import (
     Clip,
     ProbeAudio,
     _check_ogg,
-    _read_at_most,
     decode,
     decode_bytes,
     pcm_hash,
@@ -32,6 +31,7 @@ from operators.audio import (
 from operators.base import apply
 from operators.batching import Memo
 from operators.decoder import DecoderProcess
+from operators.fetching import _read_at_most
 from operators.fingerprint import fingerprint
 from tests.shared_data import shared
 
@@ -230,10 +230,10 @@ def test_the_size_limit_holds_also_where_no_size_is_told(monkeypatch: pytest.Mon
     memory.pipe_file("/clips/one.wav", data)
     if not told:
         monkeypatch.setattr(type(memory), "size", lambda self, path: None)
-    monkeypatch.setattr("operators.audio._CHUNK_BYTES", 1000)
-    monkeypatch.setattr("operators.audio.MAX_BYTES", len(data))
+    monkeypatch.setattr("operators.fetching._CHUNK_BYTES", 1000)
+    monkeypatch.setattr("operators.fetching.MAX_BYTES", len(data))
     assert decode("memory://clips/one.wav").seconds == 1.0
-    monkeypatch.setattr("operators.audio.MAX_BYTES", len(data) - 1)
+    monkeypatch.setattr("operators.fetching.MAX_BYTES", len(data) - 1)
     with pytest.raises(AudioError, match=r"^file_too_large: memory://clips/one\.wav has "):
         decode("memory://clips/one.wav")
 
@@ -246,8 +246,8 @@ def test_reading_stops_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
             self.given += size
             return bytes(size)
 
-    monkeypatch.setattr("operators.audio._CHUNK_BYTES", 1000)
-    monkeypatch.setattr("operators.audio.MAX_BYTES", 5000)
+    monkeypatch.setattr("operators.fetching._CHUNK_BYTES", 1000)
+    monkeypatch.setattr("operators.fetching.MAX_BYTES", 5000)
     endless = Endless()
     with pytest.raises(AudioError, match=r"^file_too_large: x\.wav has more than 5000 bytes"):
         _read_at_most(endless, "x.wav")
