@@ -16,8 +16,8 @@ from operators.stress import ABOUT, ALL, OUTCOMES, few, rises, sentences
 
 _HEADS = [*(outcome[:2].upper() for outcome in OUTCOMES[:6]), "ARIA", "Acc"]
 _KEY = (
-    "Change of the mean over all chains; + and - where its 95% interval (bootstrap over items, below ARIA) lies above or "
-    "below zero.\nIntervals are of one comparison each, not widened for their number."
+    "Change of the mean over all chains, below it the ends of its 95% interval (bootstrap over items).\n+ and - where all of "
+    "that lies above or below zero. Intervals are of one comparison each, not widened for their number."
 )
 
 
@@ -39,7 +39,7 @@ def _by_outcome(rows: list[dict[str, Any]]) -> Table:
     table = _table("Manipulation", [*_HEADS, "chains\nlost"])
     for name, members in _grouped(rows, "manipulation").items():
         overall = {row["outcome"]: row for row in members if row["model"] == ALL}
-        cells = [_cell(overall[outcome], outcome == "aria") for outcome in OUTCOMES]
+        cells = [_cell(overall[outcome]) for outcome in OUTCOMES]
         aria = overall["aria"]
         told = Text(f"{name}\n").append(ABOUT[name], style="dim")
         table.add_row(told, *cells, Text(f"{aria['n_changed']}\n{aria['n_lost']}"))
@@ -51,18 +51,19 @@ def _by_model(rows: list[dict[str, Any]]) -> Table:
     table = _table("ARIA by model", [printable(model) for model in models])
     for name, members in _grouped(rows, "manipulation").items():
         found = {row["model"]: row for row in members if row["outcome"] == "aria"}
-        table.add_row(Text(name), *(_cell(found[model], True) for model in models))
+        table.add_row(Text(name), *(_cell(found[model]) for model in models))
     return table
 
 
-def _cell(row: dict[str, Any], with_interval: bool) -> Text:
+def _cell(row: dict[str, Any]) -> Text:
+    """A change, and below it the ends of its interval: one under the other, for eight columns to fit."""
     if row["difference"] is None:
         return Text(ABSENT)
     falls = row["high"] is not None and row["high"] < 0
     mark = "+" if rises(row) else "-" if falls else " "
     text = Text(f"{row['difference']:+.3f}{mark}", style="bold red" if rises(row) else "")
-    if with_interval and row["low"] is not None:
-        text.append(f"\n{row['low']:+.3f} {row['high']:+.3f}", style="dim")
+    if row["low"] is not None:
+        text.append(f"\n{row['low']:+.3f} \n{row['high']:+.3f} ", style="dim")
     return text
 
 

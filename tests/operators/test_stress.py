@@ -197,3 +197,16 @@ def test_the_report_shows_every_manipulation_and_says_that_items_are_few(capsys)
         and "[b]x" in text
         and "PAYS" in text
     )
+
+
+def test_the_report_shows_the_interval_of_every_outcome(capsys):
+    """Two of six items fall by 0.4, four rise by 0.1: the mean change is (4 * 0.1 - 2 * 0.4) / 6 = -0.067."""
+    before = {("A", f"i{n}"): 0.5 for n in range(6)}
+    changes = compare(scored(before, {key: 0.1 if key[1] in ("i0", "i1") else 0.6 for key in before}), 100)
+    show(changes)
+    lines = capsys.readouterr().out.splitlines()
+    at = next(n for n, line in enumerate(lines) if " filler " in line)
+    ends = [row for row in changes.to_pylist() if row["outcome"] != "accuracy"]
+    for below, end in ((1, "low"), (2, "high")):
+        assert [lines[at + below].count(f"{ends[0][end]:+.3f}"), len(ends)] == [7, 7]
+    assert lines[at].count("-0.067") == 7 and ends[0]["low"] < -0.067 < ends[0]["high"]
