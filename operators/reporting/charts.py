@@ -139,8 +139,12 @@ def five_numbers(values: Sequence[float]) -> dict[str, float]:
 
 
 def distribution(scores: Mapping[str, Sequence[float]]) -> Spec:
-    """Quartiles and 5% to 95% of one metric, a bar per model in the order of `scores`."""
-    rows = [{"model": model, **five_numbers(values)} for model, values in scores.items() if len(values)]
+    """Quartiles and 5% to 95% of one metric, and how many values they are of; a bar per model in the order of `scores`."""
+    rows = [
+        {"model": model, "n": f"n = {len(values)}", **five_numbers(values)}
+        for model, values in scores.items()
+        if len(values)
+    ]
     y = {"field": "model", "type": "nominal", "title": None, "sort": list(scores)}
     colour = {**of_models(list(scores)), "legend": None}
     x = {"type": "quantitative", "title": None, "scale": {"domain": [0, 1]}}
@@ -153,6 +157,8 @@ def distribution(scores: Mapping[str, Sequence[float]]) -> Spec:
              "encoding": {"y": y, "x": {**x, "field": "p25"}, "x2": {"field": "p75"}, "color": colour}},
             {"mark": {"type": "tick", "thickness": 2.5, "height": 16, "color": "currentColor"},
              "encoding": {"y": y, "x": {**x, "field": "p50"}}},
+            {"mark": {"type": "text", "align": "left", "fontSize": 11},
+             "encoding": {"y": y, "x": {"value": 206}, "text": {"field": "n"}}},
         ],
     }  # fmt: skip
 

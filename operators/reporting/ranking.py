@@ -65,6 +65,7 @@ def _entry(row: dict[str, Any], means: dict[str, list[float]]) -> dict[str, Any]
     for name in MEASURES:
         low, high = (None if math.isnan(end) else end for end in t_interval(means[name], bounds=(0, 1)))
         cells[name] = {"value": row[f"{name}_mean"], "low": low, "high": high, "sd": row[f"{name}_sd"]}
+        cells[name]["n_items"] = len(means[name])
     for name in SHARES:
         cells[name] = {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"]}
     for name, cell in cells.items():

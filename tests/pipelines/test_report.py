@@ -456,6 +456,8 @@ def test_by_keyboard_on_a_phone_and_in_the_dark(tmp_path):
     uri = page_of(tmp_path / "run", results())
     with opened(390, 844, color_scheme="dark") as tab:
         ready(tab, uri)
+        cells = tab.locator("#leaderboard .board tbody tr").all_inner_texts()
+        assert sorted(text.count("n = 12") for text in cells) == [1, 10], "11 of 12 are scored for one model"
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
         tab.keyboard.press("/")
         assert tab.evaluate("document.activeElement.id") == "q"

@@ -8,13 +8,15 @@ function headOf(column) { return HEADS[column] ?? column.slice(0, 2).toUpperCase
 
 function cellText(column, value) { return PERCENT.has(column) ? shown(value === null ? null : 100 * value, 1) : shown(value); }
 
-/** One cell: value, interval, colour by its rank in the column, best in bold. */
+/** One cell: value, interval, rows it rests on, colour by its rank in the column, best in bold. */
 function rankCell(column, cell) {
   const ranked = cell.level !== null;
   const td = node("td", { class: `n${ranked ? " rank" : ""}${ranked && cell.rank === 1 ? " best" : ""}` }, cellText(column, cell.value));
   if (ranked) td.style.setProperty("--level", Math.round(8 * cell.level));
   if (cell.low !== null) td.append(node("small", {}, `${cellText(column, cell.low)} to ${cellText(column, cell.high)}`));
-  td.title = cell.rank ? `rank ${cell.rank} of ${cell.of}, n = ${cell.n}` : `not ranked, n = ${cell.n}`;
+  const items = cell.n_items === undefined || cell.n_items === cell.n ? "" : ` of ${cell.n_items} items`;
+  td.append(node("small", {}, `n = ${cell.n}${items}`));
+  td.title = cell.rank ? `rank ${cell.rank} of ${cell.of}` : "not ranked";
   return td;
 }
 
@@ -45,7 +47,7 @@ function leaderboard(board, labels) {
   const metrics = Object.keys(labels);
   const n = board.models.map((entry) => entry.n_items);
   const told = `${board.benchmark}: ${span(n)} items. ` +
-    `The stronger the colour, the better the rank in the column; small print: 95% intervals over items (Student's, cut at 0 and 1; for shares Wilson's).${Math.min(...n) < 20 ? " Few items: the intervals are rough." : ""}`;
+    `The stronger the colour, the better the rank in the column; small print: 95% intervals over items (Student's, cut at 0 and 1; for shares Wilson's), and n, the rows that have the value.${Math.min(...n) < 20 ? " Few items: the intervals are rough." : ""}`;
   const { charts } = board;
   const lines = charts.correlation_lines;
   return [
@@ -58,7 +60,7 @@ function leaderboard(board, labels) {
       { title: "Metrics", of: (line) => line.pair }, { title: "Pearson's r", number: true, of: (line) => shown(line.estimate) }, { title: "95% interval", number: true, of: (line) => between([line.low, line.high]) },
       { title: "rows", number: true, of: (line) => String(line.n) }, { title: "items", number: true, of: (line) => String(line.n_clusters) }], lines)),
     charts.distributions.length > 0 && node("h3", {}, "Distribution of every metric over items"),
-    charts.distributions.length > 0 && node("p", { class: "soft" }, "Bar: middle half, tick: median, line: 5% to 95%."),
+    charts.distributions.length > 0 && node("p", { class: "soft" }, "Bar: middle half, tick: median, line: 5% to 95%, n: items that have the metric."),
     node("div", { class: "charts" }, charts.distributions.map((found) => figure(found.tree, found.title))),
   ];
 }
@@ -80,7 +82,7 @@ function categoryTables(blocks, labels) {
         })));
       const kind = block.kind.replaceAll("_", " ");
       const heads = [node("th", { scope: "col" }, kind), ...models.map((model) => node("th", { scope: "col", class: "n" }, model))];
-      return grid(`${labels[column] ?? "Accuracy %"}, ${block.benchmark} by ${kind}; colours rank the models within a row; small print: 95% intervals over items (${column === "accuracy" ? "Wilson's" : "Student's, cut at 0 and 1"}).${few}`, heads, rows, "board");
+      return grid(`${labels[column] ?? "Accuracy %"}, ${block.benchmark} by ${kind}; colours rank the models within a row; small print: 95% intervals over items (${column === "accuracy" ? "Wilson's" : "Student's, cut at 0 and 1"}), and n, the rows that have the value.${few}`, heads, rows, "board");
     }));
   }
   fill();

@@ -25,6 +25,7 @@ def test_a_drawing_holds_only_vetted_elements_and_hostile_names_as_text():
     assert not names & {"style", "href", "class", "id"}
     assert not any(name.startswith("on") for name in names)
     assert any("<" in text for text in texts(tree))
+    assert {"n = 3", "n = 1"} <= set(texts(tree))
 
 
 def test_colours_are_the_pages_variables_so_that_one_drawing_serves_light_and_dark():

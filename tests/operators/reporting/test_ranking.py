@@ -21,6 +21,7 @@ def test_the_interval_of_a_mean_is_over_items():
     (entry,) = board(finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))["models"]
     cell = entry["cells"][METRICS[0]]
     assert (cell["low"], cell["high"]) == pytest.approx((0.4 - 0.2484, 0.4 + 0.2484), abs=1e-4)
+    assert (cell["n"], cell["n_items"]) == (6, 3)
     (one,) = board(finish_rows(pa.Table.from_pylist(rows[:2], schema=result_schema())))["models"]
     assert one["cells"][METRICS[0]]["value"] == pytest.approx(0.3) and one["cells"][METRICS[0]]["low"] is None
 
