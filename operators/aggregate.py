@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from operators.moments import Moments
 from operators.schema import METRICS, result_schema
-from operators.statistics import wilson_interval_of_mean
+from operators.statistics import t_interval_of_moments, wilson_interval_of_mean
 
 MEASURES = (*METRICS, "aria")
 UNCATEGORISED = "uncategorised"
@@ -40,9 +41,9 @@ SUMMARY = pa.schema(
     + [(name, pa.int64()) for name in _COUNTS_PAPER]
     + [(f"{name}_paper", pa.float64()) for name in _RATES]
     + [
-        (f"{measure}_{part}", pa.float64() if part in ("mean", "sd") else pa.int64())
+        (f"{measure}_{part}", pa.int64() if part.startswith("n_") else pa.float64())
         for measure in MEASURES
-        for part in ("mean", "sd", "n_scored", "n_failed")
+        for part in ("mean", "sd", "low", "high", "n_items", "n_scored", "n_failed")
     ]
 )
 
@@ -100,7 +101,8 @@ def summarise(table: pa.Table) -> pa.Table:
       as items that have the share; with several
       trials per item it errs on the wide side (`wilson_interval_of_mean` says why).
     - The same with `_paper` for the paper's extraction rule.
-    - For every metric and ARIA: `_mean` and `_sd` over items of the mean over an item's scored trials;
+    - For every metric and ARIA: `_mean` and `_sd` over the `_n_items` items that have it, of the mean over an item's scored
+      trials; `_low` and `_high`, Student's 95% interval of that mean over items, cut at 0 and 1, null for fewer than two;
       `_n_scored` and `_n_failed` rows (together n_rows).
     """
     return summary_of([moments(table)])
@@ -274,6 +276,8 @@ def _finished(got: pa.Table) -> pa.Table:
     for name in MEASURES:
         columns[f"{name}_mean"] = got[f"{name}_mean"]
         columns[f"{name}_sd"] = _sample_sd(got[f"{name}_variance"], got[f"{name}_count"])
+        columns |= _ends(got, name)
+        columns[f"{name}_n_items"] = got[f"{name}_count"]
         columns[f"{name}_n_scored"] = got[f"{name}_n_scored"]
         columns[f"{name}_n_failed"] = pc.subtract(got["n_rows"], got[f"{name}_n_scored"])
     return pa.table([columns[name] for name in SUMMARY.names], schema=SUMMARY)
@@ -283,6 +287,14 @@ def _sample_sd(variance: pa.ChunkedArray, count: pa.ChunkedArray) -> pa.Array:
     """From the variance that divides by n; null for fewer than two values."""
     n, spread = count.to_numpy(), variance.to_numpy()
     return pa.array(np.sqrt(spread * n / np.maximum(n - 1, 1)), mask=n < 2)
+
+
+def _ends(got: pa.Table, name: str) -> dict[str, pa.Array]:
+    """Student's interval of a mean of scores."""
+    moments_ = (got[f"{name}_{part}"].to_pylist() for part in ("count", "mean", "variance"))
+    of = [Moments(n, mean or 0.0, n * (variance or 0.0)) for n, mean, variance in zip(*moments_, strict=True)]
+    low, high = np.array([t_interval_of_moments(one, bounds=(0, 1)) for one in of]).reshape(-1, 2).T
+    return {f"{name}_{end}": pa.array(e, from_pandas=True) for end, e in (("low", low), ("high", high))}
 
 
 def _items(rows: pa.Table, keys: list[str]) -> pa.Table:

@@ -130,18 +130,19 @@ def t_interval(
     often as the whole one.
     """
     of = Moments.of(_finite(np.asarray(values, dtype=np.float64), "values"))
-    low, high = t_interval_of_moments(of, level)
-    return (max(low, bounds[0]), min(high, bounds[1])) if of.n > 1 else (low, high)
+    return t_interval_of_moments(of, level, bounds)
 
 
-def t_interval_of_moments(of: Moments, level: float = 0.95) -> tuple[float, float]:
+def t_interval_of_moments(
+    of: Moments, level: float = 0.95, bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> tuple[float, float]:
     """The same for values of which only number, mean and spread are known."""
     from scipy.stats import t
 
     if of.n < 2:
         return math.nan, math.nan
     half = float(t.ppf((1 + level) / 2, of.n - 1)) * of.sd / math.sqrt(of.n)
-    return of.mean - half, of.mean + half
+    return max(of.mean - half, bounds[0]), min(of.mean + half, bounds[1])
 
 
 def paired_bootstrap(

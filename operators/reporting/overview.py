@@ -31,13 +31,13 @@ Drawn = tuple[np.ndarray, Iterable[np.ndarray], int]
 def overview(rows: pa.Table, records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """`rows`: finished result rows. `records`: run.json by the name of the run's folder."""
     summary = summarise(rows)
-    boards = leaderboards(rows, summary)
+    boards = leaderboards(summary)
     for board in boards:
         board["charts"] = _charts(board, rows)
     return {
         "labels": LABELS,
         "boards": boards,
-        "categories": categories(rows, summary),
+        "categories": categories(summary),
         "variance": variance(rows),
         "failures": failure_reasons(rows).to_pylist(),
         "usage": usage(rows),

@@ -1,24 +1,22 @@
 """The leaderboard of a report: every mean with its interval, its rank in its column and what it covers.
 
-ARIA-Rubrics, Table 1 (colours by rank in the column) and section 3.4 (modes). Means and shares are those of
-summary.parquet. Intervals: Wilson's for accuracy, as in the summary; for a mean of scores Student's over items, the
-trials of an item being averaged first, cut at 0 and 1.
+ARIA-Rubrics, Table 1 (colours by rank in the column) and section 3.4 (modes). All numbers are those of
+summary.parquet: intervals are Wilson's for shares, and for a mean of scores Student's over items, the trials of an item
+being averaged first, cut at 0 and 1.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from operators.aggregate import MEASURES, UNCATEGORISED
+from operators.aggregate import MEASURES
 from operators.leaderboard import LEAST_COVERAGE
 from operators.modes import Profile, modes_of_profiles
 from operators.schema import METRICS
-from operators.statistics import t_interval
 
 SHARES = ("accuracy", "accuracy_answered", "no_answer_rate")
 LOWER_IS_BETTER = frozenset({"no_answer_rate"})
@@ -44,14 +42,14 @@ def item_means(rows: pa.Table, keys: Sequence[str]) -> dict[tuple, dict[str, lis
     return found
 
 
-def leaderboards(rows: pa.Table, summary: pa.Table) -> list[dict[str, Any]]:
-    """One block per benchmark: its models, best ARIA first, each with `cells` by column, mode and counts."""
+def leaderboards(summary: pa.Table) -> list[dict[str, Any]]:
+    """One block per benchmark of `aggregate.summarise`: its models, best ARIA first, each with `cells` by column, mode and
+    counts."""
     overall = [row for row in summary.to_pylist() if row["group_kind"] == "overall"]
-    means = item_means(rows, ("model", "benchmark"))
     blocks = []
     for benchmark in dict.fromkeys(row["benchmark"] for row in overall):
         mine = [row for row in overall if row["benchmark"] == benchmark]
-        entries = [_entry(row, means[row["model"], benchmark]) for row in mine]
+        entries = [_entry(row) for row in mine]
         _ranked(entries)
         for entry, mode in zip(entries, _modes(entries), strict=True):
             entry["mode"] = mode
@@ -60,12 +58,11 @@ def leaderboards(rows: pa.Table, summary: pa.Table) -> list[dict[str, Any]]:
     return blocks
 
 
-def _entry(row: dict[str, Any], means: dict[str, list[float]]) -> dict[str, Any]:
+def _entry(row: dict[str, Any]) -> dict[str, Any]:
     cells: dict[str, Cell] = {}
     for name in MEASURES:
-        low, high = (None if math.isnan(end) else end for end in t_interval(means[name], bounds=(0, 1)))
-        cells[name] = {"value": row[f"{name}_mean"], "low": low, "high": high, "sd": row[f"{name}_sd"]}
-        cells[name]["n_items"] = len(means[name])
+        parts = {part: row[f"{name}_{part}"] for part in ("low", "high", "sd", "n_items")}
+        cells[name] = {"value": row[f"{name}_mean"], **parts}
     for name in SHARES:
         cells[name] = {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"]}
     for name, cell in cells.items():
@@ -113,21 +110,15 @@ def _modes(entries: list[dict[str, Any]]) -> list[str | None]:
     return modes
 
 
-def categories(rows: pa.Table, summary: pa.Table) -> list[dict[str, Any]]:
+def categories(summary: pa.Table) -> list[dict[str, Any]]:
     """Per benchmark and kind of group (category, and what the items' `groups` name): the groups and, by model, their
     cells, ranked within the group."""
     found = [row for row in summary.to_pylist() if row["group_kind"] != "overall"]
     blocks = []
     for benchmark, kind in dict.fromkeys((row["benchmark"], row["group_kind"]) for row in found):
-        means = item_means(
-            rows.append_column("group", _group_of(rows, kind)), ("model", "benchmark", "group")
-        )
         mine = [row for row in found if (row["benchmark"], row["group_kind"]) == (benchmark, kind)]
         groups = [
-            {
-                "group": group,
-                "models": _ranked([_entry(row, means[row["model"], benchmark, group]) for row in members]),
-            }
+            {"group": group, "models": _ranked([_entry(row) for row in members])}
             for group, members in _by(mine, "group").items()
         ]
         blocks.append({"benchmark": benchmark, "kind": kind, "groups": groups})
@@ -139,11 +130,3 @@ def _by(rows: Sequence[dict[str, Any]], name: str) -> dict[Any, list[dict[str, A
     for row in rows:
         found.setdefault(row[name], []).append(row)
     return found
-
-
-def _group_of(rows: pa.Table, kind: str) -> pa.Array:
-    """The group of every row under one kind, as the summary names it."""
-    if kind == "category":
-        return pa.array([name or UNCATEGORISED for name in rows["category"].to_pylist()], pa.string())
-    named = (json.loads(text) if text else {} for text in rows["groups"].to_pylist())
-    return pa.array([groups.get(kind) for groups in named], pa.string())

@@ -189,9 +189,29 @@ def test_an_item_tried_more_often_weighs_no_more() -> None:
     # Items: (0.2 + 0.4 + 0.6) / 3 = 0.4 and 0.8; mean 0.6, sd sqrt((0.04 + 0.04) / 1)
     assert row[f"{METRICS[0]}_mean"] == pytest.approx(0.6)
     assert row[f"{METRICS[0]}_sd"] == pytest.approx(math.sqrt(0.08))
-    assert (row[f"{METRICS[0]}_n_scored"], row[f"{METRICS[0]}_n_failed"]) == (4, 1)
+    assert [row[f"{METRICS[0]}_n_{name}"] for name in ("items", "scored", "failed")] == [2, 4, 1]
     # a: 4 of 4 right, b: 0 of 1
     assert (row["accuracy"], row["n_correct"], row["n_valid"]) == (0.5, 4, 5)
+
+
+def test_a_mean_of_scores_has_students_interval_over_items() -> None:
+    """Items 0.3, 0.4, 0.5, the last tried twice: mean 0.4, sd 0.1, half width 4.3027 * 0.1 / sqrt(3) = 0.2484."""
+    scores = {"a": (0.3,), "b": (0.4,), "c": (0.4, 0.6)}
+    rows = [{"item_id": item, METRICS[0]: value} for item, values in scores.items() for value in values]
+    found = [
+        overall(results(*part))[f"{METRICS[0]}_{end}"]
+        for part in (rows, rows[:2], rows[:1])
+        for end in ("low", "high")
+    ]
+    # Of 0.3 and 0.4: 0.35 -+ 12.7062 * 0.0707 / sqrt(2) = 0.635, cut; of one value there is none.
+    assert found == [
+        pytest.approx(0.4 - 0.2484, abs=1e-4),
+        pytest.approx(0.6484, abs=1e-4),
+        0,
+        pytest.approx(0.9853, abs=1e-4),
+        None,
+        None,
+    ]
 
 
 def test_shares_of_answers_are_taken_per_item() -> None:

@@ -116,7 +116,9 @@ def test_every_number_in_the_page_is_that_of_the_summary_to_the_last_bit(tmp_pat
     for entry, line in shown:
         for name, cell in entry["cells"].items():
             if name in MEASURES:
-                assert (cell["value"], cell["sd"]) == (line[f"{name}_mean"], line[f"{name}_sd"])
+                parts = ("mean", "sd", "low", "high", "n_items", "n_scored")
+                found = [cell[part] for part in ("value", *parts[1:5], "n")]
+                assert found == [line[f"{name}_{part}"] for part in parts]
             else:
                 assert (cell["value"], cell["low"], cell["high"]) == (
                     line[name],

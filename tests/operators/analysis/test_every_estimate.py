@@ -26,7 +26,8 @@ ESTIMATES = {
     "summary": (
         aggregate.SUMMARY,
         {f"{name}{end}": (f"{name}_low{end}", f"{name}_high{end}", "n_items")
-         for name in SHARES for end in ("", "_paper")},
+         for name in SHARES for end in ("", "_paper")}
+        | {f"{name}_mean": (f"{name}_low", f"{name}_high", f"{name}_n_items") for name in aggregate.MEASURES},
     ),
     "mugen summary": (
         mugen.SUMMARY,
@@ -84,8 +85,7 @@ ESTIMATES = {
 PLAIN = {
     "estimates": {"p"},
     "stress": {"p"},
-    # Means of scores have their standard deviation and n here; Student's interval stands in the leaderboard.
-    "summary": {f"{name}_{part}" for name in aggregate.MEASURES for part in ("mean", "sd")},
+    "summary": {f"{name}_sd" for name in aggregate.MEASURES},
     "mugen summary": {"half_width", "gain_p", "generations_per_point", "tokens_per_point"},
     "scaling": {"half_width", "relative_to_two"},
     "curve": {"half_width"},
@@ -128,7 +128,7 @@ def test_a_number_is_an_estimate_with_its_interval_and_n_or_is_named_as_plain(ta
 def test_the_page_shows_every_mean_share_correlation_and_variance_with_interval_and_n(monkeypatch):
     monkeypatch.setattr(overview, "N_RESAMPLES", 40)
     rows = results()
-    (board,) = leaderboards(rows, aggregate.summarise(rows))
+    (board,) = leaderboards(aggregate.summarise(rows))
     cells = [cell for entry in board["models"] for cell in entry["cells"].values()]
     assert len(cells) == 2 * (len(aggregate.MEASURES) + len(SHARES))
     assert all(cell["n"] > 0 and cell["low"] <= cell["value"] <= cell["high"] for cell in cells)

@@ -10,7 +10,7 @@ from tests.report_toys import results, row
 
 
 def board(rows):
-    return leaderboards(rows, summarise(rows))[0]
+    return leaderboards(summarise(rows))[0]
 
 
 def test_the_interval_of_a_mean_is_over_items():
@@ -80,7 +80,7 @@ def test_all_null_metrics_give_null_not_nan():
 
 def test_categories_rank_within_themselves():
     rows = results()
-    block = categories(rows, summarise(rows))[0]
+    block = categories(summarise(rows))[0]
     assert [group["group"] for group in block["groups"]] == ["music", "sound", "speech"]
     for group in block["groups"]:
         assert {entry["cells"]["accuracy"]["of"] for entry in group["models"]} == {2}
@@ -93,7 +93,7 @@ def test_names_beside_the_category_have_tables_of_their_own():
         for m in "ab"
     ]
     table = finish_rows(pa.Table.from_pylist(rows, schema=result_schema()))
-    found = categories(table, summarise(table))
+    found = categories(summarise(table))
     assert [(block["kind"], [group["group"] for group in block["groups"]]) for block in found] == [
         ("category", ["music", "sound", "speech"]), ("difficulty", ["easy", "hard"]),
     ]  # fmt: skip
