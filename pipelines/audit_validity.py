@@ -21,7 +21,8 @@ from rich.text import Text
 from tqdm import tqdm
 
 from operators.audit.balance import BALANCE, balance, clip_values, text_values
-from operators.audit.validity import PROFILES, RANKINGS, SWAPS, profiles, rankings, swaps
+from operators.audit.profile_intervals import with_intervals
+from operators.audit.validity import ALL, PROFILES, RANKINGS, SWAPS, profiles, rankings, swaps
 from operators.chat_api import ChatUnavailable
 from operators.export import write_all
 from operators.leaderboard import printable
@@ -38,6 +39,8 @@ Tables = dict[str, pa.Table]
 
 def main(config: DictConfig) -> None:
     settings: AuditValidity = plain(config)
+    if settings.n_resamples < 100:
+        raise ConfigError(f"config key n_resamples: at least 100, not {settings.n_resamples}")
     checks: dict[str, Callable[[AuditValidity], Tables]] = {
         "real_vs_synthetic": real_vs_synthetic,
         "generator_swap": generator_swap,
@@ -63,7 +66,9 @@ def real_vs_synthetic(settings: AuditValidity) -> Tables:
         raise ConfigError(
             "no judge is in both groups of runs: they are paired by the judge's name and the cue"
         )
-    return {"profiles": pa.Table.from_pylist(rows, schema=PROFILES)}
+    instances = [read(runs, "instances") for runs in both(settings)]
+    whole = with_intervals(rows, instances, ALL, settings.n_resamples, settings.seed)
+    return {"profiles": pa.Table.from_pylist(whole, schema=PROFILES)}
 
 
 def generator_swap(settings: AuditValidity) -> Tables:

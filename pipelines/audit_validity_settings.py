@@ -18,6 +18,8 @@ class AuditValidity:
     second: list[str] = field(default_factory=list)
     benchmark: Any = MISSING
     rater: Any = None
+    n_resamples: int = 2000
+    seed: int = 0
     out: str | None = None
 
 

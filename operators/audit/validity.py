@@ -4,7 +4,8 @@ Real against synthetic speech (Figure 6): for every judge, the proportions of it
 the other: Pearson, Spearman, and the slope of second on first. Generator swap (Figure 5): accuracies of the same judges on
 items by two generators, and whether they rank the judges alike. *Our reading*: correlations are over the eight states of
 one judge under one cue, and over all judges' states together; items of the two runs are not paired. A correlation that
-does not exist (a constant side) is null with a reason.
+does not exist (a constant side) is null with a reason, and so is an interval. Intervals of profiles come from drawing items
+(operators.audit.profile_intervals), those of rankings are of the judges as a sample of judges.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from operators.analysis.correlations import FIELLER, ranks_method, spearman, tau_interval
+from operators.audit.profile_intervals import BOUNDS
 from operators.audit.tables import grouped
 from operators.audit_states import STATE_NAMES
 from operators.statistics import newcombe_interval, wilson_interval_of_mean
@@ -26,8 +29,9 @@ ALL = "all judges"
 PROFILES = pa.schema([
     ("model", pa.string()), ("cue", pa.string()), ("n_first", pa.int64()), ("n_second", pa.int64()),
     ("n_excluded_first", pa.int64()), ("n_excluded_second", pa.int64()),
-    ("pearson", pa.float64()), ("spearman", pa.float64()), ("slope", pa.float64()),
-    ("largest_difference", pa.float64()), ("state_of_largest", pa.string()), ("reason", pa.string()),
+    ("n_items_first", pa.int64()), ("n_items_second", pa.int64()),
+    *((f"{name}{end}", pa.float64()) for name in BOUNDS for end in ("", "_low", "_high")),
+    ("state_of_largest", pa.string()), ("reason", pa.string()), ("method", pa.string()), ("interval_reason", pa.string()),
 ])  # fmt: skip
 
 SWAPS = pa.schema([
@@ -39,8 +43,9 @@ SWAPS = pa.schema([
 ])  # fmt: skip
 
 RANKINGS = pa.schema([
-    ("cue", pa.string()), ("probe", pa.string()), ("n_judges", pa.int64()), ("spearman", pa.float64()),
-    ("kendall", pa.float64()), ("same_order", pa.bool_()), ("reason", pa.string()),
+    ("cue", pa.string()), ("probe", pa.string()), ("n_judges", pa.int64()),
+    *((f"{name}{end}", pa.float64()) for name in ("spearman", "kendall") for end in ("", "_low", "_high", "_p")),
+    ("same_order", pa.bool_()), ("reason", pa.string()), ("method", pa.string()), ("interval_reason", pa.string()),
 ])  # fmt: skip
 
 
@@ -48,7 +53,7 @@ def correlations(first: Sequence[float], second: Sequence[float]) -> dict[str, A
     """Pearson, Spearman and least-squares slope of `second` on `first` [n]; null, with a reason, where a side is constant."""
     from scipy import stats
 
-    blank = {"pearson": None, "spearman": None, "slope": None}
+    blank: dict[str, Any] = {"pearson": None, "spearman": None, "slope": None}
     if len(first) < 3:
         return blank | {"reason": f"too_few: {len(first)} pairs"}
     if np.ptp(first) == 0 or np.ptp(second) == 0:
@@ -71,7 +76,8 @@ def profiles(first: Iterable[Row], second: Iterable[Row]) -> list[dict[str, Any]
         known = all(mass is not None for side in masses for mass in side)
         row = {"cue": key[0], "model": key[1]} | _counts(about)
         if not known:
-            found.append(row | {"reason": "no_instance: every instance lacks an outcome"})
+            reason = "no_instance: every instance lacks an outcome"
+            found.append(row | {"largest_difference": None, "reason": reason})
             continue
         found.append(row | _compared(*masses))
         for side, mass in zip(pooled.setdefault(key[0], ([], [], [])), (*masses, about), strict=True):
@@ -154,7 +160,7 @@ def _joined(rows: Sequence[Row]) -> dict[str, Any]:
 
 def rankings(swapped: Iterable[Row]) -> list[dict[str, Any]]:
     """RANKINGS of the judges by either side's accuracy, per cue and probe, from SWAPS."""
-    from scipy import stats
+    from scipy.stats import rankdata
 
     found = []
     for (cue, probe), rows in grouped(swapped, ("cue", "probe")).items():
@@ -163,14 +169,38 @@ def rankings(swapped: Iterable[Row]) -> list[dict[str, Any]]:
         ]
         row = {"cue": cue, "probe": probe, "n_judges": len(pairs)}
         if len(pairs) < 2:
-            found.append(row | {"reason": "too_few: a ranking needs two judges that both runs have"})
+            found.append(row | _no_ranking("too_few: a ranking needs two judges that both runs have"))
             continue
-        first, second = (list(side) for side in zip(*pairs, strict=True))
-        row["same_order"] = bool(np.array_equal(stats.rankdata(first), stats.rankdata(second)))
+        first, second = (np.array(side) for side in zip(*pairs, strict=True))
+        row["same_order"] = bool(np.array_equal(rankdata(first), rankdata(second)))
         if np.ptp(first) == 0 or np.ptp(second) == 0:
-            found.append(row | {"reason": "constant: all judges are equal in one of the runs"})
+            found.append(row | _no_ranking("constant: all judges are equal in one of the runs"))
             continue
-        spearman = float(stats.spearmanr(first, second).statistic)
-        kendall = float(stats.kendalltau(first, second).statistic)
-        found.append(row | {"spearman": spearman, "kendall": kendall})
+        found.append(row | _agreement(first, second))
     return found
+
+
+def _no_ranking(reason: str) -> dict[str, str]:
+    return {"reason": reason, "interval_reason": reason}
+
+
+def _agreement(first: np.ndarray, second: np.ndarray) -> dict[str, Any]:
+    """Spearman's rho and Kendall's tau of two scores of the same judges, with intervals, p, and why they have none."""
+    from scipy import stats
+
+    n, tau = len(first), stats.kendalltau(first, second)
+    # Of two judges there is an order, and nothing that could be tested.
+    rho, interval, p = spearman(first, second) if n > 2 else (tau.statistic, (math.nan, math.nan), math.nan)
+    ends = {
+        "spearman": (rho, *interval, p),
+        "kendall": (tau.statistic, *tau_interval(tau.statistic, n), tau.pvalue),
+    }
+    found = {
+        f"{name}{part}": None if math.isnan(value) else float(value)
+        for name, values in ends.items()
+        for part, value in zip(("", "_low", "_high", "_p"), values, strict=True)
+    }
+    lost = [name for name in ends if found[f"{name}_low"] is None]
+    why = "perfect: ranks agree or disagree wholly" if n > 4 else f"too_few: {n} judges; rho needs 4, tau 5"
+    told = f"{why}; no interval of {' and '.join(lost)}" if lost else None
+    return found | {"method": f"rho: {ranks_method(n, rho)}; tau: {FIELLER}", "interval_reason": told}

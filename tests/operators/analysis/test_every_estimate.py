@@ -71,13 +71,19 @@ ESTIMATES = {
          "change_rate": ("change_low", "change_high", "n_compared")},
     ),
     "modes": (mode_table.MODES_TABLE, {}),
-    "profiles": (validity.PROFILES, {}),
+    "profiles": (
+        validity.PROFILES,
+        {name: (f"{name}_low", f"{name}_high", "n_items_first")
+         for name in ("pearson", "spearman", "slope", "largest_difference")},
+    ),
     "swaps": (
         validity.SWAPS,
         {f"accuracy_{end}": (f"wilson_low_{end}", f"wilson_high_{end}", f"n_{end}") for end in ("first", "second")}
         | {"difference": ("difference_low", "difference_high", "n_second")},
     ),
-    "rankings": (validity.RANKINGS, {}),
+    "rankings": (
+        validity.RANKINGS, {name: (f"{name}_low", f"{name}_high", "n_judges") for name in ("spearman", "kendall")},
+    ),
     "balance": (balance.BALANCE, {}),
 }  # fmt: skip
 # Numbers that are no estimates: p values and widths of what stands beside them, bounds by arithmetic, values that were
@@ -104,11 +110,9 @@ PLAIN = {
     "perturbation": set(),
     # Means over benchmarks of what summary.parquet has.
     "modes": {"aria", "profile_accuracy"},
-    # Two profiles of the same eight masses, which add up to 1: a description of these two runs, and no sample.
-    "profiles": {"pearson", "spearman", "slope", "largest_difference"},
+    "profiles": set(),
     "swaps": set(),
-    # Ranks of the judges at hand, which were chosen; n_judges stands beside.
-    "rankings": {"spearman", "kendall"},
+    "rankings": {"spearman_p", "kendall_p"},
     # The clips themselves, all of them.
     "balance": {"mean", "mean_absolute_difference", "sd", "largest"},
 }

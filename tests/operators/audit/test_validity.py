@@ -79,7 +79,9 @@ def test_what_does_not_exist_is_null_with_a_reason():
     (row,) = profiles(states("m", constant), states("m", ONE))
     assert row["pearson"] is None and row["reason"].startswith("constant: all values of the first")
     (row,) = profiles(states("m", [0] * 8, n_excluded=4), states("m", ONE))
-    assert row["reason"].startswith("no_instance") and "pearson" not in row
+    assert (
+        row["reason"].startswith("no_instance") and row["largest_difference"] is None and "pearson" not in row
+    )
     assert correlations([1, 2], [1, 2])["reason"].startswith("too_few")
 
 
@@ -103,6 +105,24 @@ def test_generator_swap_and_rankings_by_hand():
     # ranks 3 2 1 against 3 1 2: rho = 1 - 6 * (0 + 1 + 1) / (3 * 8) = 0.5; tau = (2 - 1) / 3
     assert ranked["spearman"] == pytest.approx(0.5) and ranked["kendall"] == pytest.approx(1 / 3)
     assert ranked["same_order"] is False and ranked["n_judges"] == 3
+    # Of the 3! orders 5 have a rho of 0.5 or more, or of -0.5 or less, three of them on one side: 2 * 3/6.
+    assert ranked["spearman_p"] == 1 and ranked["interval_reason"].startswith("too_few: 3 judges")
+
+
+def test_rankings_have_the_intervals_of_their_correlations():
+    right = {"a": (9, 9), "b": (8, 6), "c": (7, 7), "d": (6, 8), "e": (5, 5)}
+    sides = ([accuracy(name, pair[side], 10) for name, pair in right.items()] for side in (0, 1))
+    (ranked,) = rankings(swaps(*sides))
+    # Ranks 5 4 3 2 1 against 5 2 3 4 1: rho = 1 - 6 * (4 + 4) / (5 * 24) = 0.6; tanh(atanh(0.6) -+ 1.96 / sqrt(2)).
+    assert ranked["spearman"] == pytest.approx(0.6)
+    assert (ranked["spearman_low"], ranked["spearman_high"]) == pytest.approx((-0.6, 0.969), abs=1e-3)
+    # Of 10 pairs 3 are turned round: tau = (7 - 3) / 10; tanh(atanh(0.4) -+ 1.96 * sqrt(0.437)).
+    assert ranked["kendall"] == pytest.approx(0.4)
+    assert (ranked["kendall_low"], ranked["kendall_high"]) == pytest.approx((-0.7024, 0.9378), abs=1e-3)
+    assert ranked["interval_reason"] is None and "Fieller" in ranked["method"]
+    (perfect,) = rankings(swaps(*[[accuracy(name, pair[0], 10) for name, pair in right.items()]] * 2))
+    assert perfect["spearman"] == perfect["kendall"] == 1 and perfect["spearman_low"] is None
+    assert perfect["interval_reason"].startswith("perfect")
 
 
 def test_the_interval_of_a_difference_comes_from_those_of_its_sides():
