@@ -164,7 +164,7 @@ def tau_interval(tau: float, n: int) -> tuple[float, float]:
 
     (nan, nan) for fewer than 5 pairs or a tau of -1 or 1.
     """
-    if n < 5 or not abs(tau) < 1:
+    if n < 5 or not abs(tau) < _PERFECT:
         return math.nan, math.nan
     half = NormalDist().inv_cdf((1 + LEVEL) / 2) * math.sqrt(0.437 / (n - 4))
     return math.tanh(math.atanh(tau) - half), math.tanh(math.atanh(tau) + half)

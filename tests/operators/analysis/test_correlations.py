@@ -84,7 +84,9 @@ def test_the_interval_of_tau_by_hand():
     # atanh 0.5 = 0.549306; 1.959964 * sqrt(0.437 / (14 - 4)) = 0.409727
     assert tau_interval(0.5, 14) == pytest.approx((math.tanh(0.139579), math.tanh(0.959033)), abs=1e-5)
     assert all(
-        math.isnan(bound) for tau, n in ((1.0, 9), (0.5, 4), (math.nan, 9)) for bound in tau_interval(tau, n)
+        math.isnan(bound)
+        for tau, n in ((1.0, 9), (1 - 2e-16, 8), (0.5, 4), (math.nan, 9))
+        for bound in tau_interval(tau, n)
     )
 
 
