@@ -15,13 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from omegaconf import DictConfig, ListConfig
 
+from operators.aggregate import finish_rows
 from operators.audit import tables as audit
 from operators.audit.outcomes import INSTANCE, VERDICT
 from operators.mugen import tables as mugen
 from operators.mugen.votes import TRIALS, VOTES
 from operators.pages.embed import page
 from operators.reporting.clips import Clips
-from operators.reporting.items import Responses, blocks, in_order, index
+from operators.reporting.items import Responses, blocks, in_order, index, told_of_details
 from operators.reporting.overview import overview
 from operators.reporting.sections import AUDIT_TABLES, MUGEN_TABLES, audit_sections, mugen_sections
 from operators.reporting.trials import audit_browser, mugen_browser
@@ -69,8 +70,8 @@ def main(config: DictConfig) -> None:
     out = Path(settings.out) if settings.out else runs[0].folder / "report.html"
     clips = Clips(out, int(settings.embed_mb * 1e6), int(settings.embed_clip_kb * 1e3))
     responses = Responses(int(settings.embed_text_mb * 1e6))
-    data, large = contents(runs, clips, responses, settings.force)
-    told = [*([clips.told()] if clips.entries else []), *filter(None, [responses.told()])]
+    data, large, asides = contents(runs, clips, responses, settings.force)
+    told = [*([clips.told()] if clips.entries else []), *filter(None, [responses.told(), *asides])]
     data["about"] = about(runs, settings.title, told)
     text = page("report", data["about"]["title"], data, {**large, **clips.blocks}, linked_media=True)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -109,8 +110,9 @@ def _run(folder: Path) -> Run:
 
 def contents(
     runs: Sequence[Run], clips: Clips, responses: Responses, force: bool
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The page's data blocks, and those to compress."""
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """The page's data blocks, those to compress, and sentences on what could not be read."""
+    asides: list[str] = []
     data: dict[str, Any] = {}
     large: dict[str, Any] = {}
     browsers: list[dict[str, str]] = []
@@ -118,14 +120,13 @@ def contents(
     if scored:
         if not force:
             refuse_other_scorers({run.name: run.record for run in scored}, "force")
-        rows = rows_of_runs([run.folder for run in scored])
+        rows = finish_rows(rows_of_runs([run.folder for run in scored]))
         # Before the rows are put in another order: the last digit of a sum depends on it.
         data["overview"] = overview(rows, {run.name: run.record for run in scored})
         rows = in_order(rows)
-        large |= {
-            "index": index(rows, clips, [run.record for run in scored]),
-            **responses.fitted(blocks(rows)),
-        }
+        details = blocks(rows)
+        asides.append(told_of_details(details))
+        large |= {"index": index(rows, clips, [run.record for run in scored]), **responses.fitted(details)}
         browsers.append({"block": "index", "title": "Items and responses"})
     others = [part for run in runs for part in sections(run)]
     if others:
@@ -135,7 +136,7 @@ def contents(
         large |= {f"index-{number}": {**found, "run": run.name}, **responses.fitted(details)}
         browsers.append({"block": f"index-{number}", "title": f"Every answer of {run.name}"})
     data["browsers"] = browsers
-    return data, large
+    return data, large, asides
 
 
 def _items_and(run: Run) -> dict[str, pa.Table]:

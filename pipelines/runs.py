@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -119,10 +120,15 @@ def read_record(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        record = json.loads(path.read_text(encoding="utf-8"), parse_float=_finite_or_text, parse_constant=str)
+    except (ValueError, RecursionError) as error:
         raise TableError(f"{path} is no whole JSON file: {error}") from None
     return record if isinstance(record, dict) else {}
+
+
+def _finite_or_text(number: str) -> float | str:
+    """1e999 is no number that any other file may hold; it stays what was written."""
+    return value if math.isfinite(value := float(number)) else number
 
 
 def recorded_fingerprints(record: Mapping[str, Any]) -> Mapping[str, str]:

@@ -9,6 +9,7 @@ these are too many for one file, `Responses` leaves the last ones out.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from operators.schema import METRICS
 from operators.text import encodable
 
 ROWS_PER_BLOCK = 200
+_UNREAD = 300  # characters of details that cannot be read
 LABELS = {
     "m1_acoustic_grounding": "M1 acoustic grounding",
     "m2_inter_step_coherence": "M2 inter-step coherence",
@@ -167,20 +169,38 @@ def _detail(row: dict[str, Any]) -> dict[str, Any]:
     kept = {name: row[name] for name in _DETAIL if row[name] not in (None, "", [])}
     metrics = {}
     for name in METRICS:
-        details, reason = _parsed(row[f"{name}_details"]), row[f"{name}_reason"]
+        (details, unread), reason = _parsed(row[f"{name}_details"]), row[f"{name}_reason"]
         metrics[name] = {
             **({"reason": reason} if reason else {}),
             **({"details": details} if details else {}),
+            **({"unread": unread} if unread else {}),
         }
     return kept | {"metrics": {name: found for name, found in metrics.items() if found}}
 
 
-def _parsed(text: str | None) -> dict[str, Any] | None:
-    """Details as the metric wrote them; None for what is not a JSON object with finite numbers."""
+def _parsed(text: str | None) -> tuple[dict[str, Any] | None, str | None]:
+    """Details as the metric wrote them, and their text where that is no JSON object of finite numbers: what can be read of
+    it stays, with null for a number that is not finite."""
     if not text:
-        return None
+        return None, None
+    odd: list[str] = []
+
+    def finite(number: str) -> float | None:
+        if math.isfinite(value := float(number)):
+            return value
+        return odd.append(number)
+
     try:
-        value = json.loads(text, parse_constant=lambda name: None)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+        value = json.loads(text, parse_float=finite, parse_constant=odd.append)
+    except (ValueError, RecursionError):
+        return None, text[:_UNREAD]
+    readable = isinstance(value, dict)
+    return (value if readable else None), (text[:_UNREAD] if odd or not readable else None)
+
+
+def told_of_details(blocks: Mapping[str, Sequence[dict[str, Any]]]) -> str:
+    """One sentence on how many details of metrics could not be read; "" for none."""
+    n = sum(
+        "unread" in metric for rows in blocks.values() for row in rows for metric in row["metrics"].values()
+    )
+    return f"{n:,} details of metrics are no JSON of finite numbers and stand as they are" if n else ""

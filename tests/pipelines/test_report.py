@@ -231,6 +231,32 @@ def test_a_deep_link_opens_its_response_with_all_that_was_seen(tmp_path):
 
 
 @pytest.mark.weights
+def test_odd_details_and_items_without_a_category_are_read_and_found(tmp_path):
+    """Details of another make: no JSON, infinite numbers, a word where a list belongs."""
+    odd = ('{"entities": ["bark"], "similarities": [1e999]}', '{"entities": "ab"}', "{cut <b>")
+    rows = [row(f"q{n}", "a", n, "t", category=None if n == 1 else "sound", m1_acoustic_grounding_details=text)
+            for n, text in enumerate(odd)]  # fmt: skip
+    uri = page_of(
+        tmp_path / "run",
+        finish_rows(pa.Table.from_pylist(rows, schema=result_schema())),
+        wall_seconds={"score": float("inf")},
+    )
+    with opened() as tab:
+        ready(tab, uri)
+        assert "2 details of metrics are no JSON of finite numbers" in tab.inner_text("#about")
+        for n, text in enumerate(odd):
+            tab.evaluate(f"location.hash = 'item=q{n}'")
+            tab.locator("#detail h3", has_text=f"q{n}").wait_for()
+            said = tab.inner_text("#detail")
+            assert f"These details cannot be read: {text}".replace(" ", "") in said.replace(" ", "")
+            assert "perception ⊨ analysis" in said, "the other metrics are shown"
+        tab.select_option("#category", "(none)")
+        assert count(tab) == "1 of 3 responses." and "q1" in tab.locator(".row").first.inner_text()
+        tab.select_option("#category", "sound")
+        assert count(tab) == "2 of 3 responses."
+
+
+@pytest.mark.weights
 def test_the_example_of_a_failure_is_the_response_that_failed(tmp_path):
     """Two benchmarks with the same item ids, two trials each: one response of eight has no answer."""
     silent = {"answer_index": None, "answer_stage": None, "answer_reason": "no_choice_named"}
@@ -451,6 +477,13 @@ def test_trials_of_which_there_are_too_many_keep_their_rows_and_say_where_the_re
             "#detail .soft", has_text="This response (20 characters) is left out of the page"
         ).wait_for()
         assert tab.locator("#detail .presented li").count() == 3
+        tab.fill("#q", "no such word")
+        tab.check("#deep")
+        tab.locator(
+            "#count", has_text="0 of 6 trials. The responses of 4 more are not in this page"
+        ).wait_for()
+        tab.uncheck("#deep")
+        assert count(tab) == "0 of 6 trials."
 
 
 @pytest.mark.weights

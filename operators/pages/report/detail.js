@@ -143,13 +143,19 @@ function extraction(item, detail) {
   ], rules);
 }
 
-/** `scored`: how M4 and M5 were computed, where the runs of the page say so alike. */
+/** `scored`: how M4 and M5 were computed, where the runs of the page say so alike. Details of another make than the metric's
+ * are shown as text. */
 function metricCard(label, name, value, detail, scored) {
-  const { details = {}, reason } = detail.metrics[name] ?? {};
+  const { details = {}, reason, unread } = detail.metrics[name] ?? {};
   const body = { m1: grounding, m2: coherence, m3: coverage, m4: causality, m5: progress, m6: density }[name.slice(0, 2)];
+  const seen = () => [body(details, detail, scored), details.truncated?.length > 0 && node("p", { class: "soft" }, `cut at the model's limit: ${details.truncated.join(", ")}`)];
+  let parts, text = unread;
+  try { parts = seen(); } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    text ??= cut(JSON.stringify(details), 300);
+  }
   return node("div", { class: "card" }, node("h4", {}, node("span", {}, label), node("span", {}, shown(value))),
-    reason && node("p", { class: "wrong" }, reason), body(details, detail, scored),
-    details.truncated?.length > 0 && node("p", { class: "soft" }, `cut at the model's limit: ${details.truncated.join(", ")}`));
+    reason && node("p", { class: "wrong" }, reason), parts, text && node("p", { class: "soft" }, `These details cannot be read: ${text}`));
 }
 
 function grounding(details) {

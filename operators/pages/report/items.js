@@ -25,7 +25,9 @@ class Browser {
     const options = (select, pairs) => select.replaceChildren(...pairs.map(([value, text]) => node("option", { value }, text)));
     const sorted = (values) => [...new Set(values)].filter((value) => value !== null).sort();
     options(this.find.model, [["", "all"], ...this.models.map((name) => [name, name])]);
-    options(this.find.category, [["", "all"], ...sorted(this.items.map((item) => item.category)).map((name) => [name, name])]);
+    const of = (item) => item.category ?? null;
+    this.categories = [...(this.items.some((item) => of(item) === null) ? [null] : []), ...sorted(this.items.map(of))];
+    options(this.find.category, [["", "all"], ...this.categories.map((name, number) => [number, name ?? "(none)"])]);
     options(this.find.set, [["", "all"], ...this.sets.map((name, number) => [number, name])]);
     this.find.set.parentElement.classList.toggle("hidden", this.sets.length < 2);
     options(this.find.outcome, this.outcomes.map((name) => [name, OUTCOMES[name]]));
@@ -61,18 +63,22 @@ class Browser {
     const needle = find.q.value.trim().toLowerCase();
     const model = find.model.value === "" ? -1 : this.models.indexOf(find.model.value);
     const set = find.set.value === "" ? -1 : Number(find.set.value);
-    const category = find.category.value, outcome = find.outcome.value, reason = find.reason.value;
+    const category = find.category.value === "" ? undefined : this.categories[Number(find.category.value)], outcome = find.outcome.value, reason = find.reason.value;
     const inItem = needle ? this.itemTexts.map((text) => text.includes(needle)) : null;
     const inModel = needle ? this.models.map((name) => name.toLowerCase().includes(needle)) : null;
     const responses = needle && find.deep.checked ? this.texts : null;
     const kept = [];
+    let unread = 0;
     for (let row = 0; row < this.size; row++) {
       if (model >= 0 && columns.model[row] !== model) continue;
       if (set >= 0 && columns.set[row] !== set) continue;
-      if (category && this.items[columns.item[row]].category !== category) continue;
+      if (category !== undefined && (this.items[columns.item[row]].category ?? null) !== category) continue;
       if (outcome !== "all" && !this.has(row, outcome)) continue;
       if (reason && columns.reason[row] !== reason) continue;
-      if (needle && !inItem[columns.item[row]] && !inModel[columns.model[row]] && !(responses && responses[row].includes(needle))) continue;
+      if (needle && !inItem[columns.item[row]] && !inModel[columns.model[row]]) {
+        if (responses && responses[row] === null) unread += 1;
+        if (!responses?.[row]?.includes(needle)) continue;
+      }
       kept.push(row);
     }
     const all = this.sorted(kept);
@@ -81,7 +87,8 @@ class Browser {
     find.rows.style.height = `${this.order.length * this.rowHeight}px`;
     find.list.scrollTop = this.at < 0 ? 0 : Math.max(0, (this.at - 3) * this.rowHeight);
     const more = all.length > LISTED ? ` The list ends after ${LISTED.toLocaleString("en")}: filter to see others.` : "";
-    find.count.textContent = `${all.length.toLocaleString("en")} of ${this.size.toLocaleString("en")} ${this.noun}.${more}`;
+    const apart = unread ? ` The responses of ${unread.toLocaleString("en")} more are not in this page and were not searched (embed_text_mb= lets them in).` : "";
+    find.count.textContent = `${all.length.toLocaleString("en")} of ${this.size.toLocaleString("en")} ${this.noun}.${apart}${more}`;
     this.paint();
   }
 
@@ -103,14 +110,14 @@ class Browser {
     return rows.filter((row) => values[row] !== null).sort((a, b) => sign * (values[a] - values[b]) || a - b).concat(missing);
   }
 
-  /** Every response in lower case, for the search; block by block, so that the page stays alive. */
+  /** Every response in lower case, for the search, null for one left out of the page; block by block, so that the page stays alive. */
   async readResponses() {
     if (this.texts) return;
     const texts = [];
     const total = Math.ceil(this.size / this.rows_per_block);
     for (let number = 0; number < total; number++) {
       const block = await embedded(`${this.block_prefix}-${number}`);
-      for (const row of block) texts.push((row.response ?? "").toLowerCase());
+      for (const row of block) texts.push(row.response_left_out === undefined ? (row.response ?? "").toLowerCase() : null);
       this.find.count.textContent = `Reading responses: ${number + 1} of ${total} blocks.`;
     }
     this.texts = texts;

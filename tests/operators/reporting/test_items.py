@@ -1,8 +1,18 @@
 import json
 
+import pytest
+
 from operators.aggregate import MEASURES
 from operators.reporting.clips import Clips
-from operators.reporting.items import ROWS_PER_BLOCK, Responses, blocks, in_order, index, scored
+from operators.reporting.items import (
+    ROWS_PER_BLOCK,
+    Responses,
+    blocks,
+    in_order,
+    index,
+    scored,
+    told_of_details,
+)
 from operators.schema import METRICS
 from tests.report_toys import HOSTILE, results
 
@@ -70,14 +80,22 @@ def test_blocks_cover_every_row_once_and_keep_texts_exactly():
     assert found["rows-0"][0]["metrics"][METRICS[3]]["details"]["ppl_pa"] == 30.5
 
 
-def test_broken_details_are_left_out_and_cost_nothing_else():
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("{cut", None), ("[1]", None), ("[" * 100_000, None), ("7", None),
+        ('{"x": NaN, "y": 1.5}', {"x": None, "y": 1.5}), ('{"x": [-Infinity, 1e999, 2]}', {"x": [None, None, 2]}),
+    ],
+)  # fmt: skip
+def test_details_that_cannot_be_read_stand_as_text_are_counted_and_cost_nothing_else(text, read):
     rows = results(n_items=1)
     column = rows.schema.get_field_index(f"{METRICS[0]}_details")
-    for text in ("{cut", "[1]", '{"x": NaN}'):
-        broken = rows.set_column(column, f"{METRICS[0]}_details", [[text] * 2])
-        detail = blocks(broken)["rows-0"][0]
-        json.dumps(detail, allow_nan=False)
-        assert detail["response"]
+    found = blocks(rows.set_column(column, f"{METRICS[0]}_details", [[text, "{}"]]))
+    json.dumps(found, allow_nan=False)
+    metric = found["rows-0"][0]["metrics"][METRICS[0]]
+    assert metric == {"unread": text[:300]} | ({"details": read} if read else {})
+    assert found["rows-0"][0]["response"] and METRICS[0] not in found["rows-0"][1]["metrics"]
+    assert told_of_details(found).startswith("1 details of metrics") and told_of_details(blocks(rows)) == ""
 
 
 def test_how_rows_were_scored_is_told_where_all_runs_say_so_alike():
