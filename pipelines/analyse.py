@@ -115,4 +115,4 @@ def judged(settings: Analyse, cells: Cells) -> dict:
 
 
 if __name__ == "__main__":
-    entry("analyse", main)
+    entry("analyse", main, lists=("run",))

@@ -10,7 +10,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 
 from pipelines.config import ConfigError
-from pipelines.runs import find_run, read_record, refuse_other_scorers
+from pipelines.runs import find_run, named, read_record, refuse_other_scorers
 
 
 @dataclass
@@ -52,10 +52,7 @@ def check(settings: Analyse) -> None:
 
 def run_folders(settings: Analyse) -> list[Path]:
     """The folders of the runs asked for, all scored alike unless `mixed`."""
-    asked = settings.run if isinstance(settings.run, list) else [settings.run]
-    if not asked or not all(name is None or isinstance(name, str) for name in asked):
-        raise ConfigError("config key run: a folder, or a list of folders")
-    folders = [find_run(name) for name in asked]
+    folders = [find_run(name) for name in named(settings.run)]
     if not settings.mixed:
         refuse_other_scorers({str(folder): read_record(folder) for folder in folders}, "mixed")
     return folders

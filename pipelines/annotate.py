@@ -1,6 +1,7 @@
 """People rate chains of thought: offline pages for groups of raters, and a checked table of what comes back.
 
 python -m pipelines.annotate run=runs/...                     pages and plan.json into annotation/
+python -m pipelines.annotate 'run=[runs/a,runs/b]'            chains of several runs in one study
 python -m pipelines.annotate 'read=[a.json,b.json,c.json]'    ratings.parquet for pipelines.analyse
 """
 
@@ -21,7 +22,7 @@ from operators.reporting.clips import Clips
 from operators.tables import TableError, read_bytes, read_rows
 from pipelines.annotate_settings import Annotate
 from pipelines.config import ConfigError, entry, plain
-from pipelines.runs import find_run, read_results
+from pipelines.runs import find_run, named, read_record, refuse_other_scorers, rows_of_runs
 
 PLAN = "plan.json"
 
@@ -43,11 +44,14 @@ def write_pages(settings: Annotate) -> None:
     folder = Path(settings.out)
     if (folder / PLAN).exists():
         raise ConfigError(f"{folder / PLAN} is there already: choose another folder with out=...")
-    source = find_run(settings.run)
-    rows = read_results(source)
+    sources = [find_run(name) for name in named(settings.run)]
+    if not settings.mixed:
+        refuse_other_scorers({str(source): read_record(source) for source in sources}, "mixed")
+    rows = rows_of_runs(sources)
     chains = draw(rows, settings.per_model, settings.groups, settings.seed)
     if not chains:
-        raise TableError(f"{source}: no row has both a response and an ARIA, so there is nothing to rate")
+        told = ", ".join(map(str, sources))
+        raise TableError(f"{told}: no row has both a response and an ARIA, so there is nothing to rate")
     folder.mkdir(parents=True, exist_ok=True)
     about = plan(chains, settings.raters)
     for group in sorted({chain.group for chain in chains}):
@@ -71,12 +75,12 @@ def write_pages(settings: Annotate) -> None:
 def read_ratings(settings: Annotate) -> None:
     """Check the files that raters saved, write ratings.parquet, show what is missing and where raters differ."""
     given = settings.read
-    named = list(given) if isinstance(given, (list, ListConfig)) else [given]
-    if not named or not all(isinstance(name, str) for name in named):
+    files = list(given) if isinstance(given, (list, ListConfig)) else [given]
+    if not files or not all(isinstance(name, str) for name in files):
         raise ConfigError(f"config key read: a file that a rater saved, or a list of such, not {given!r}")
     folder = Path(settings.out)
     about = _plan(folder / PLAN)
-    ratings = read_exports({name: read_rows(name) for name in named}, about)
+    ratings = read_exports({name: read_rows(name) for name in files}, about)
     pq.write_table(ratings, folder / "ratings.parquet")
     show(disagreement(ratings, about["n_raters"]))
     print(f"{folder / 'ratings.parquet'}: python -m pipelines.analyse ratings={folder / 'ratings.parquet'}")
@@ -104,4 +108,4 @@ def show(groups: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    entry("annotate", main)
+    entry("annotate", main, lists=("run",))

@@ -12,7 +12,8 @@ from hydra.core.config_store import ConfigStore
 class Annotate:
     """`python -m pipelines.annotate`."""
 
-    run: str | None = None  # the run whose chains are rated; null: the newest in runs/
+    run: Any = None  # the run whose chains are rated, or a list of them; null: the newest in runs/
+    mixed: bool = False  # allow runs that were scored by different scorers: chains are drawn over the range of their ARIA
     out: str = "annotation"  # folder: rating pages and plan.json; with read=..., ratings.parquet
     per_model: int = 10  # chains of every model
     groups: int = 3  # of raters; every chain goes to one

@@ -262,6 +262,6 @@ def as_lists(arguments: Sequence[str], keys: Sequence[str]) -> list[str]:
     """
     if {"-m", "--multirun"} & set(arguments):
         return list(arguments)
-    listed = re.compile(rf"({'|'.join(map(re.escape, keys))})=(\w+(?:,\w+)+)") if keys else None
+    listed = re.compile(rf"({'|'.join(map(re.escape, keys))})=([\w./-]+(?:,[\w./-]+)+)") if keys else None
     found = [listed and listed.fullmatch(word) for word in arguments]
     return [f"{m[1]}=[{m[2]}]" if m else word for m, word in zip(found, arguments, strict=True)]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from omegaconf import DictConfig, ListConfig
+from omegaconf import DictConfig
 
 from operators.aggregate import finish_rows
 from operators.audit import tables as audit
@@ -33,6 +33,7 @@ from pipelines.report_settings import Report
 from pipelines.runs import (
     RESULTS,
     find_run,
+    named,
     read_record,
     refuse_other_scorers,
     rows_of_runs,
@@ -84,16 +85,12 @@ def find_runs(given: Any) -> list[Run]:
     """The runs that `run=` names, or the newest of any kind. Raises TableError, ConfigError."""
     if given is None:
         return [_run(_newest())]
-    named = list(given) if isinstance(given, (list, ListConfig)) else [given]
-    if not named or not all(isinstance(name, str) for name in named):
-        raise ConfigError(f"config key run: the folder of a run, or a list of such, not {given!r}")
-    if len({Path(name).resolve() for name in named}) < len(named):
-        raise ConfigError("config key run: a folder stands there twice")
-    if len({Path(name).resolve().name for name in named}) < len(named):
+    names = named(given)
+    if len({Path(name).resolve().name for name in names}) < len(names):
         raise ConfigError(
             "config key run: two folders have one name, by which the page tells runs apart: rename one"
         )
-    return [_run(Path(name)) for name in named]
+    return [_run(Path(name)) for name in names]
 
 
 def _newest() -> Path:
@@ -185,4 +182,4 @@ def about(runs: Sequence[Run], title: str | None, told: Sequence[str]) -> dict[s
 
 
 if __name__ == "__main__":
-    entry("report", main)
+    entry("report", main, lists=("run",))

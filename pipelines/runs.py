@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from omegaconf import ListConfig
 
 from operators.asked import PLACE
 from operators.fingerprint import differing
@@ -29,6 +30,18 @@ _OTHERS = {
     "stress.parquet": "it is what pipelines.stress left: give the folder of the run that it was made from, see its run.json",
 }
 ESSENTIAL = ("item_id", "benchmark", "model", "trial", "response", *CHAIN.names, *METRICS)
+
+
+def named(run: Any) -> list[str | None]:
+    """The folders that a config's `run` names: [None], which stands for the newest, where it is null. Raises ConfigError."""
+    if run is None:
+        return [None]
+    names = list(run) if isinstance(run, (list, ListConfig)) else [run]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"config key run: the folder of a run, or a list of folders, not {run!r}")
+    if len({Path(name).resolve() for name in names}) < len(names):
+        raise ConfigError("config key run: a folder stands there twice")
+    return names
 
 
 def find_run(folder: str | None, file: str = RESULTS) -> Path:
@@ -91,10 +104,11 @@ def with_missing_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def rows_of_runs(folders: Sequence[Path]) -> pa.Table:
     """The rows of all runs. A row that two runs share (a yardstick) counts once, wherever its clips lay.
 
-    Raises TableError for a run without rows, and for two rows of one model, item and trial that differ: they would be
-    averaged as one model.
+    Raises TableError for a run without rows, for two rows of one model, item and trial that differ (they would be
+    averaged as one model), and for two questions of one benchmark and id (they would be one item).
     """
     seen: dict[tuple, tuple[Path, dict[str, Any]]] = {}
+    asked: dict[tuple, tuple[Path, tuple]] = {}
     tables = []
     for folder in folders:
         table, kept = read_results(folder), []
@@ -102,6 +116,7 @@ def rows_of_runs(folders: Sequence[Path]) -> pa.Table:
             raise TableError(f"{folder}: the run has no rows")
         for place, row in enumerate(table.drop_columns(["audio_uris"]).to_pylist()):
             key = tuple(row[name] for name in PLACE)
+            _refuse_another_question(asked, row, folder)
             first, known = seen.setdefault(key, (folder, row))
             if known is row:
                 kept.append(place)
@@ -112,6 +127,24 @@ def rows_of_runs(folders: Sequence[Path]) -> pa.Table:
                 )
         tables.append(table.take(pa.array(kept, pa.int64())))
     return pa.concat_tables(tables)
+
+
+def _refuse_another_question(
+    asked: dict[tuple, tuple[Path, tuple]], row: Mapping[str, Any], folder: Path
+) -> None:
+    """Clips are compared where both runs decoded them."""
+    where = row["benchmark"], row["item_id"]
+    question = row["question"], tuple(row["choices"] or ()), row["gold_index"]
+    clips = tuple(row["audio_hashes"] or ())
+    clips = clips if clips and None not in clips else None
+    first, (*known, heard) = asked.setdefault(where, (folder, (*question, clips)))
+    if tuple(known) != question or (None not in (heard, clips) and heard != clips):
+        raise TableError(
+            f"{first} and {folder} ask different questions under one name ({', '.join(map(repr, where))}): another "
+            "question, other choices or clips; give one of the benchmarks another name (benchmark.name=...) and run it again"
+        )
+    if heard is None and clips is not None:
+        asked[where] = first, (*known, clips)
 
 
 def read_record(folder: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Manipulations that must not pay: the chains of a run rewritten, scored again, and compared with what they were.
 
 python -m pipelines.stress                          every manipulation on the newest run
+python -m pipelines.stress 'run=[runs/a,runs/b]'    the models of several runs in one table
 python -m pipelines.stress --help                   every field
 """
 
@@ -36,7 +37,7 @@ from pipelines.memory import check_memory
 from pipelines.phases import Journal, extract, score
 from pipelines.record import free_folder, write_record
 from pipelines.responses import gold_answers
-from pipelines.runs import find_run, read_record, read_results
+from pipelines.runs import find_run, named, read_record, rows_of_runs
 from pipelines.stress_settings import Stress, chosen_manipulations, chosen_rows
 
 
@@ -44,8 +45,8 @@ def main(config: DictConfig) -> None:
     """One stress test of `config`. SystemExit where too much failed."""
     settings: Stress = plain(config)
     names = chosen_manipulations(settings)
-    run = find_run(settings.run)
-    results = chosen_rows(settings, read_results(run))
+    runs = [find_run(name) for name in named(settings.run)]
+    results = chosen_rows(settings, rows_of_runs(runs))
     scorers = {m: build(getattr(settings.scorers, m), f"scorers.{m}") for m in METRIC_STAGES}
     planned = stages(settings, scorers, results.num_rows * (1 + len(names)))
     check_memory((stage for stage, _ in planned), settings.cluster)
@@ -56,7 +57,7 @@ def main(config: DictConfig) -> None:
 
     for spec in scorers.values():
         require(spec)
-    for note in other_scorers(run, scorers):
+    for note in (note for run in runs for note in other_scorers(run, scorers)):
         print(f"note: {note}", file=sys.stderr)
     store, journal = Store(settings.store.root), Journal()
     with session(settings.cluster):
@@ -65,9 +66,14 @@ def main(config: DictConfig) -> None:
         scored = finish_rows(score(chains, scorers, store, settings.cluster, journal))
 
     changes = compare(scored, settings.n_resamples, settings.seed)
-    folder = Path(settings.out) if settings.out else free_folder(f"stress-{run.name}")
+    several = "" if len(runs) == 1 else f"-and-{len(runs) - 1}-more"
+    folder = Path(settings.out) if settings.out else free_folder(f"stress-{runs[0].name}{several}")
     write(folder, scored, changes)
-    notes = {"run": str(run), "models": settings.models, "manipulations": list(names)}
+    notes = {
+        "run": str(runs[0]) if len(runs) == 1 else list(map(str, runs)),
+        "models": settings.models,
+        "manipulations": list(names),
+    }
     write_record(folder, config, {"extract": Extract(), **scorers}, journal, notes)
     show(changes)
     report_store(journal, folder)
@@ -87,7 +93,8 @@ def ready(rows: pa.Table) -> pa.Table:
 
 
 def other_scorers(run: Path, scorers: Mapping[str, Spec]) -> list[str]:
-    """What to say where the run was scored by others than these: the comparison holds, under these."""
+    """What to say where the run was scored by others than these: the comparison holds, under these, and so it does of
+    several runs that were scored unlike one another, since the rows as they were are scored again too."""
     recorded = read_record(run).get("fingerprints", {})
     differ = [m for m, spec in scorers.items() if recorded.get(m) not in (None, fingerprint(spec))]
     told = "so that its own table differs from the column 'before': set scorers= as in its run.json"
@@ -107,4 +114,4 @@ def write(folder: Path, scored: pa.Table, changes: pa.Table) -> None:
 
 
 if __name__ == "__main__":
-    entry("stress", main)
+    entry("stress", main, lists=("run",))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from hydra.core.config_store import ConfigStore
 
+from operators.analysis.correlations import item_labels
 from operators.stress import NAMES
 from pipelines.config import Cluster, ConfigError, Scorers, StoreConfig, unknown_key
 
@@ -16,7 +18,7 @@ from pipelines.config import Cluster, ConfigError, Scorers, StoreConfig, unknown
 class Stress:
     """`python -m pipelines.stress`."""
 
-    run: str | None = None  # folder of a finished run; null: the newest in runs/
+    run: Any = None  # folder of a finished run, or a list of them; null: the newest in runs/
     models: list[str] | None = None  # null: all models of the run
     limit: int | None = None  # keep the first so many items
     manipulations: list[str] | None = None  # null: all of them
@@ -54,6 +56,7 @@ def chosen_rows(settings: Stress, results: pa.Table) -> pa.Table:
         raise ConfigError(f"config key limit: at least 1, not {settings.limit}")
     if settings.n_resamples < 100:
         raise ConfigError(f"config key n_resamples: at least 100, not {settings.n_resamples}")
-    items = list(dict.fromkeys(results["item_id"].to_pylist()))[: settings.limit]
-    kept = results.filter(pc.is_in(results["item_id"], pa.array(items, pa.string())))
+    labels = item_labels(results)
+    items = set(list(dict.fromkeys(labels))[: settings.limit])
+    kept = results.filter(pa.array([label in items for label in labels], pa.bool_()))
     return kept.filter(pc.is_in(kept["model"], pa.array(settings.models or known, pa.string())))

@@ -172,7 +172,7 @@ def test_a_row_that_two_runs_share_counts_once_and_two_that_differ_are_refused(t
         (["table=a.csv", "published=true"], "config keys table and published: give one source"),
         (["table=a.csv", "ratings=b.csv"], "the scores must come from a run"),
         (["n_resamples=3"], "at least 100, not 3"),
-        (["run=7"], "a folder, or a list of folders"),
+        (["run=7"], "the folder of a run, or a list of folders, not 7"),
     ],
 )
 def test_what_cannot_be_asked_is_named(overrides, message):

@@ -38,6 +38,22 @@ def test_pages_show_neither_model_nor_score_nor_right_answer(tmp_path):
         annotate(f"run={run}", f"out={tmp_path / 'study'}")
 
 
+def test_chains_of_several_runs_are_one_study(tmp_path):
+    runs = [
+        write_run(tmp_path / name, results(models=models))
+        for name, models in (("a", ("a", "b")), ("b", ("c",)))
+    ]
+    both = f"run=[{runs[0]},{runs[1]}]"
+    annotate(both, f"out={tmp_path / 'study'}", "per_model=4", "groups=2")
+    plan = json.loads((tmp_path / "study" / "plan.json").read_text())
+    models = [chain["model"] for chain in plan["chains"]]
+    assert {model: models.count(model) for model in models} == {"a": 4, "b": 4, "c": 4}
+    other = write_run(tmp_path / "other", results(models=("d",)), fingerprints={"m1": "f" * 16})
+    with pytest.raises(ConfigError, match=r"different scorers(.|\n)*mixed=true"):
+        annotate(f"run=[{runs[0]},{other}]", f"out={tmp_path / 'mixed'}")
+    annotate(f"run=[{runs[0]},{other}]", f"out={tmp_path / 'mixed'}", "mixed=true", "per_model=1", "groups=1")
+
+
 def test_what_cannot_be_read_is_named(tmp_path):
     with pytest.raises(TableError, match=r"no such file"):
         annotate("read=[x.json]", f"out={tmp_path}")

@@ -4,11 +4,20 @@ import os
 
 import pyarrow.parquet as pq
 import pytest
+from omegaconf import OmegaConf
 
 from operators.schema import result_schema
 from operators.tables import TableError
 from pipelines.config import ConfigError
-from pipelines.runs import SCORING, find_run, read_record, read_results, refuse_other_scorers
+from pipelines.runs import (
+    SCORING,
+    find_run,
+    named,
+    read_record,
+    read_results,
+    refuse_other_scorers,
+    rows_of_runs,
+)
 from tests.operators.analysis.made import scored_rows
 from tests.operators.test_tables import raw
 
@@ -60,6 +69,51 @@ def test_damage_is_named(tmp_path):
     (folder / "results.parquet").write_bytes(data[: len(data) // 2])
     with pytest.raises(TableError, match="cannot be read"):
         read_results(folder)
+
+
+def test_a_number_that_no_other_file_may_hold_stays_what_was_written(tmp_path):
+    (tmp_path / "run.json").write_text('{"config": {"a": 1e999, "b": NaN, "c": 1.5}}', encoding="utf-8")
+    assert read_record(tmp_path)["config"] == {"a": "1e999", "b": "NaN", "c": 1.5}
+
+
+def test_runs_are_named_by_one_folder_or_several(tmp_path):
+    assert named(None) == [None] and named("runs/a") == ["runs/a"]
+    assert named(["a", "b"]) == named(OmegaConf.create(["a", "b"])) == ["a", "b"]
+    for wrong, told in (
+        ([], "or a list of folders"),
+        (7, "not 7"),
+        (["a", None], "or a list"),
+        (["a", "./a"], "twice"),
+    ):
+        with pytest.raises(ConfigError, match=f"config key run: .*{told}"):
+            named(wrong)
+
+
+def test_two_questions_of_one_name_are_not_one_item(tmp_path):
+    """Of other models, so that no row stands there twice; clips that a run did not decode are not compared."""
+
+    def run(name, **changed):
+        (tmp_path / name).mkdir()
+        rows = scored_rows([(name, "x", "i", 0.5)], **changed).select(result_schema().names)
+        pq.write_table(rows, tmp_path / name / "results.parquet")
+        return tmp_path / name
+
+    heard = run("heard", audio_hashes=["one"])
+    assert (
+        rows_of_runs(
+            [heard, run("unheard", audio_hashes=[None]), run("alike", audio_hashes=["one"])]
+        ).num_rows
+        == 3
+    )
+    for name, changed in (
+        ("asks", {"question": "Which?"}),
+        ("offers", {"choices": ["a", "b"]}),
+        ("plays", {"audio_hashes": ["two"]}),
+    ):
+        with pytest.raises(
+            TableError, match=rf"heard and .*{name} ask different questions under one name \('x', 'i'\)"
+        ):
+            rows_of_runs([heard, tmp_path / "unheard", run(name, **{"audio_hashes": ["one"]} | changed)])
 
 
 def test_text_that_is_no_utf8_is_named_with_its_row_and_the_remedy(tmp_path):

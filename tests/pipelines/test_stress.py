@@ -5,18 +5,22 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hydra import compose, initialize_config_dir
 
 from operators.benchmarks.sample import Sample
 from operators.fingerprint import fingerprint
+from operators.frames import with_columns
 from operators.schema import METRICS
 from operators.stress import NAMES, ORIGINAL
 from pipelines import stress
 from pipelines.config import CONF, Cluster, ConfigError
 from pipelines.execution import session
+from pipelines.stress_settings import Stress, chosen_rows
 from tests import toys
+from tests.operators.analysis.made import scored_rows
 from tests.pipelines.cli import ROOT, TOY_PATH, evaluated
 
 CAREFUL = [f"model.path={Sample().yardsticks()['careful']}", "model=recorded", "yardsticks=false"]
@@ -71,6 +75,28 @@ def test_a_second_test_finds_all_scores_in_the_store(toy_run, capsys):
     assert stressed(toy_run, *asked) == first
     assert "computed 0 responses and scores" in capsys.readouterr().out
     assert {(r["manipulation"], r["n"]) for r in first} == {("filler", 2), ("silence", 2)}
+
+
+@pytest.mark.weights
+def test_the_models_of_several_runs_stand_in_one_table(toy_run):
+    rows = pq.read_table(toy_run / "run" / "results.parquet")
+    (toy_run / "other").mkdir()
+    names = pa.array(["another"] * len(rows))
+    pq.write_table(with_columns(rows, {"model": names}), toy_run / "other" / "results.parquet")
+    both = f"run=[{toy_run / 'run'},{toy_run / 'other'}]"
+    changes = stressed(toy_run, both, TOY_PATH, "scorers=toy", "manipulations=[filler]", "limit=2")
+    aria = {row["model"]: (row["difference"], row["n"]) for row in changes if row["outcome"] == "aria"}
+    assert aria["all"] == (pytest.approx(aria["another"][0]), 4) and aria["another"] == aria["careful"]
+    record = json.loads((toy_run / "stress" / "run.json").read_text())
+    assert record["run"] == [str(toy_run / "run"), str(toy_run / "other")]
+
+
+def test_the_first_items_are_counted_by_benchmark_and_id():
+    rows = scored_rows([("A", benchmark, item, 0.5) for benchmark in "xy" for item in ("1", "2")])
+    kept = chosen_rows(Stress(limit=3), rows)
+    assert list(zip(*(kept[name].to_pylist() for name in ("benchmark", "item_id")), strict=True)) == [
+        ("x", "1"), ("x", "2"), ("y", "1"),
+    ]  # fmt: skip
 
 
 def test_other_scorers_than_those_of_the_run_are_told(tmp_path):
