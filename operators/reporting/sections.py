@@ -34,9 +34,12 @@ Tables = Mapping[str, pa.Table]
 
 
 def mugen_sections(tables: Tables, record: Mapping[str, Any], name: str) -> list[Section]:
-    """Accuracy and gains, the trials curve, scaling with candidates, position bias, agreement, provenance."""
+    """Accuracy and gains, accuracy by task, the trials curve, scaling with candidates, position bias, agreement, provenance."""
     rows = {key: table.to_pylist() for key, table in tables.items()}
-    summary = [row for row in rows["summary"] if row["group_kind"] != "task"]
+    summary, tasks = (
+        [row for row in rows["summary"] if (row["group_kind"] == "task") == of_a_task]
+        for of_a_task in (False, True)
+    )
     places = [{**row, "position": row["position"] + 1} for row in rows["positions"]]
     who = ("prompt", "permuted", "voting", "n_candidates")
     drawings = [
@@ -53,6 +56,8 @@ def mugen_sections(tables: Tables, record: Mapping[str, Any], name: str) -> list
             _table("Accuracy by strategy and dimension; gains over direct answers", summary,
                    "Intervals: accuracy Wilson's, gain a percentile bootstrap of pairs over items; half width: half of Wald's "
                    "interval, as MUGEN's Table 2 has it." + _few(summary, "n_valid")),
+            _table("Accuracy by strategy and task", tasks, "Intervals: Wilson's; half width: half of Wald's interval."
+                   + _few(tasks, "n_valid")),
             _table("Position bias: chi-square of chosen against expected positions, each item with its trials as one case",
                    places, _OVER_ITEMS + _few(places, "n_items")),
             _table("Agreement between the trials of an item", rows["agreement"],

@@ -75,6 +75,7 @@ def test_a_list_needs_no_brackets_unless_it_is_a_sweep():
         "n_candidates=2,",
     ]
     assert as_lists(words, ()) == words
+    assert as_lists(["run=runs/2026-01-31_a,../b.c"], ("run",)) == ["run=[runs/2026-01-31_a,../b.c]"]
 
 
 def test_nothing_of_execution_reaches_a_fingerprint():

@@ -101,6 +101,30 @@ def test_a_table_shows_estimates_with_their_ends_and_says_once_what_all_rows_say
     assert {names[place] for place in found["reals"]} == {"accuracy", "wilson_low", "wilson_high", "p"}
 
 
+def test_every_task_of_a_mugen_run_stands_in_a_table_of_its_own():
+    row = dict.fromkeys(mugen.SUMMARY.names) | {
+        "model": "a",
+        "strategy": "direct",
+        "group_kind": "task",
+        "n_valid": 4,
+    }
+    rows = [
+        {**row, "group_kind": kind, "group": name, **mugen.accuracy(right, 4), "n_correct": right}
+        for kind, name, right in (("overall", "all", 3), ("task", "loudest", 2), ("task", "longest", 1))
+    ]
+    tables = {name: pa.table({}) for name in MUGEN_TABLES} | {
+        "summary": pa.Table.from_pylist(rows, schema=mugen.SUMMARY)
+    }
+    overall, tasks = _tables_of(mugen_sections(tables, {}, "run"))
+    at = [tasks["columns"].index(name) for name in ("group", "n_correct", "accuracy")]
+    assert [[cells[place] for place in at] for cells in tasks["rows"]] == [
+        ["loudest", 2, 0.5],
+        ["longest", 1, 0.25],
+    ]
+    assert "task" in tasks["caption"] and "(4 at the least)" in tasks["method"] and len(overall["rows"]) == 1
+    assert {tasks["columns"][place] for place in tasks["ends"]} == {"accuracy"}
+
+
 def test_every_interval_of_a_table_on_the_page_is_shown_with_its_estimate():
     schemas = [mugen.SUMMARY, mugen.POSITIONS, mugen.AGREEMENT, audit.ACCURACY, audit.STATES, audit.RATES]
     for schema in schemas:
