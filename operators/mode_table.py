@@ -9,14 +9,16 @@ import pyarrow as pa
 
 from operators.modes import Profile, modes_of_profiles
 from operators.perturbation_effects import Behaviour, mode_of_behaviour
+from operators.statistics import interval_of_mean
 
 _MEANS = ("m2_inter_step_coherence", "m4_step_causality", "m5_reasoning_progress")
 MODES_TABLE = pa.schema(
     [
         ("model", pa.string()),
         ("mode_from_profile", pa.string()),
-        ("aria", pa.float64()),
-        ("profile_accuracy", pa.float64()),
+        *((f"aria{end}", pa.float64()) for end in ("", "_low", "_high")),
+        *((f"profile_accuracy{end}", pa.float64()) for end in ("", "_low", "_high")),
+        *((name, pa.int64()) for name in ("n_benchmarks", "n_items")),
         ("mode_from_behaviour", pa.string()),
         ("n_compared", pa.int64()),
         ("n_followed", pa.int64()),
@@ -29,10 +31,12 @@ MODES_TABLE = pa.schema(
 def modes_side_by_side(behaviours: Mapping[str, Behaviour], summaries: Sequence[pa.Table]) -> pa.Table:
     """One row per model of either source (MODES_TABLE), best ARIA first; `agree` is null unless both gave a mode.
 
-    summaries: of `aggregate.summarise`; a model's means over several benchmarks are averaged, each benchmark alike. A model
+    summaries: of `aggregate.summarise`; a model's means over several benchmarks are averaged, each benchmark alike, and so
+    are the intervals of accuracy and ARIA there (`statistics.interval_of_mean`; null where a summary has none). A model
     without all of accuracy, ARIA, M2, M4 and M5 has no profile.
     """
-    profiles = _profiles(summaries)
+    measured = _measured(summaries)
+    profiles = _profiles(measured)
     from_profile = dict(zip(profiles, modes_of_profiles(list(profiles.values())), strict=True))
     rows = []
     for model in sorted({*profiles, *behaviours}, key=lambda name: (-_aria(profiles.get(name)), name)):
@@ -40,7 +44,7 @@ def modes_side_by_side(behaviours: Mapping[str, Behaviour], summaries: Sequence[
         modes = from_profile.get(model), None if behaviour is None else mode_of_behaviour(behaviour)
         row: dict[str, Any] = {"model": model, "mode_from_profile": modes[0], "mode_from_behaviour": modes[1]}
         if profile:
-            row |= {"aria": profile.aria, "profile_accuracy": profile.accuracy}
+            row |= {"aria": profile.aria, "profile_accuracy": profile.accuracy} | _intervals(measured[model])
         if behaviour:
             row |= {"n_compared": behaviour.n, "n_followed": behaviour.followed, "n_kept": behaviour.kept}
         rows.append(row | {"agree": None if None in modes else modes[0] == modes[1]})
@@ -51,15 +55,30 @@ def _aria(profile: Profile | None) -> float:
     return profile.aria if profile else -1.0
 
 
-def _profiles(summaries: Sequence[pa.Table]) -> dict[str, Profile]:
-    found: dict[str, list[list[float | None]]] = {}
+def _measured(summaries: Sequence[pa.Table]) -> dict[str, list[dict[str, Any]]]:
+    """The overall rows of every model, one per benchmark."""
+    found: dict[str, list[dict[str, Any]]] = {}
     for summary in summaries:
         for row in summary.to_pylist():
             if row["group_kind"] == "overall":
-                means = [row["accuracy"], *(row[f"{name}_mean"] for name in ("aria", *_MEANS))]
-                found.setdefault(row["model"], []).append(means)
+                found.setdefault(row["model"], []).append(row)
+    return found
+
+
+def _profiles(measured: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Profile]:
+    names = ("accuracy", "aria_mean", *(f"{name}_mean" for name in _MEANS))
+    values = {model: [[row[name] for name in names] for row in rows] for model, rows in measured.items()}
     return {
         model: Profile(*(sum(column) / len(column) for column in zip(*rows, strict=True)))
-        for model, rows in found.items()
+        for model, rows in values.items()
         if None not in [value for row in rows for value in row]
     }
+
+
+def _intervals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {"n_benchmarks": len(rows), "n_items": sum(row["n_items"] for row in rows)}
+    for name, value, stem in (("aria", "aria_mean", "aria"), ("profile_accuracy", "accuracy", "accuracy")):
+        parts = [tuple(row.get(key) for key in (value, f"{stem}_low", f"{stem}_high")) for row in rows]
+        if None not in [end for part in parts for end in part]:
+            found[f"{name}_low"], found[f"{name}_high"] = interval_of_mean(parts)
+    return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from rich import box
@@ -62,7 +63,7 @@ def mode_cells(modes: pa.Table) -> list[list[str]]:
         [
             row["model"],
             row["mode_from_profile"] or ABSENT,
-            ABSENT if row["aria"] is None else f"{row['aria']:.3f}",
+            ABSENT if row["aria"] is None else f"{row['aria']:.3f}{_ends(row)}",
             row["mode_from_behaviour"] or ABSENT,
             ABSENT
             if row["n_compared"] is None
@@ -70,6 +71,10 @@ def mode_cells(modes: pa.Table) -> list[list[str]]:
         ]
         for row in modes.to_pylist()
     ]
+
+
+def _ends(row: Mapping[str, Any]) -> str:
+    return "" if row["aria_low"] is None else f" ({row['aria_low']:.3f} to {row['aria_high']:.3f})"
 
 
 def _title(table: pa.Table) -> str:

@@ -121,6 +121,20 @@ def newcombe_interval(
     return difference - math.hypot(p2 - low2, high1 - p1), difference + math.hypot(high2 - p2, p1 - low1)
 
 
+def interval_of_mean(parts: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
+    """Interval of the mean of independent estimates, each given as (value, low, high) with its own interval (Zou and Donner
+    2008, which for a difference of two is `newcombe_interval`).
+
+    mean - sqrt(sum (v - l)^2) / k to mean + sqrt(sum (h - v)^2) / k for k estimates; NaN where an end is, or for none.
+    """
+    if not parts:
+        return math.nan, math.nan
+    values, lows, highs = np.array(parts, dtype=np.float64).T
+    mean, k = float(values.mean()), len(parts)
+    below, above = (float(np.sqrt((part**2).sum())) / k for part in (values - lows, highs - values))
+    return mean - below, mean + above
+
+
 def t_interval(
     values: ArrayLike, level: float = 0.95, bounds: tuple[float, float] = (-math.inf, math.inf)
 ) -> tuple[float, float]:

@@ -22,14 +22,16 @@ from pydantic.dataclasses import dataclass
 from operators.audio import AudioError, Clip, decode
 from operators.chat_api import UNAVAILABLE, ChatEndpoint, ChatUnavailable
 from operators.prompts import Prompt
+from operators.statistics import t_interval
 
 RATINGS = ("politeness", "helpfulness", "naturalness", "fluency")
 
-# n: items with both values; mean: of all values; n_missing with the commonest reasons.
+# n: items with both values; mean: of all values; n_missing with the commonest reasons. The interval is Student's over items,
+# cut at 0; null for fewer than two.
 BALANCE = pa.schema([
     ("quality", pa.string()), ("n", pa.int64()), ("n_missing", pa.int64()), ("mean", pa.float64()),
-    ("mean_absolute_difference", pa.float64()), ("sd", pa.float64()), ("largest", pa.float64()), ("item_of_largest", pa.string()),
-    ("reasons", pa.string()),
+    ("mean_absolute_difference", pa.float64()), ("difference_low", pa.float64()), ("difference_high", pa.float64()),
+    ("sd", pa.float64()), ("largest", pa.float64()), ("item_of_largest", pa.string()), ("reasons", pa.string()),
 ])  # fmt: skip
 
 Values = dict[str, float | str]  # {quality: value, or a reason}
@@ -109,9 +111,12 @@ def _row(name: str, pairs: Sequence[tuple[str, float | str, float | str]]) -> di
         return row
     apart = [abs(a - b) for _, a, b in known]
     place = max(range(len(apart)), key=apart.__getitem__)
+    low, high = t_interval(apart, bounds=(0, math.inf))
     return row | {
         "mean": math.fsum(a + b for _, a, b in known) / (2 * len(known)),
         "mean_absolute_difference": fmean(apart),
+        "difference_low": None if math.isnan(low) else low,
+        "difference_high": None if math.isnan(high) else high,
         "sd": stdev(apart) if len(apart) > 1 else None,
         "largest": apart[place],
         "item_of_largest": known[place][0],

@@ -26,6 +26,7 @@ from scipy.stats import friedmanchisquare, ttest_rel
 from operators.statistics import (
     eta_squared,
     icc_2_1,
+    interval_of_mean,
     kendalls_w,
     newcombe_interval,
     paired_bootstrap,
@@ -119,6 +120,18 @@ def test_wilson_is_the_root_of_the_score_equation(count: tuple[int, int]) -> Non
         # Both bounds solve (p - bound)^2 = z^2 bound (1 - bound) / n.
         assert (k / n - bound) ** 2 == pytest.approx(z2 * bound * (1 - bound) / n, abs=1e-9)
     assert wilson_interval(n - k, n) == pytest.approx((1 - high, 1 - low), abs=1e-9)
+
+
+def test_the_interval_of_a_mean_of_two_is_that_of_their_difference_with_a_sign() -> None:
+    """(0.4 + 0.8) / 2 = 0.6, below sqrt(0.3^2 + 0.4^2) / 2 = 0.25, above sqrt(0.05^2 + 0.12^2) / 2 = 0.065."""
+    assert interval_of_mean([(0.4, 0.1, 0.45), (0.8, 0.4, 0.92)]) == pytest.approx((0.35, 0.665))
+    one, other = (0.4, 0.1, 0.45), (0.8, 0.4, 0.92)
+    turned = (-0.4, -0.45, -0.1)
+    assert interval_of_mean([turned, other]) == pytest.approx(
+        [end / 2 for end in newcombe_interval(one, other)]
+    )
+    assert interval_of_mean([one]) == pytest.approx(one[1:])
+    assert all(math.isnan(end) for part in ([], [(0.4, math.nan, 0.5)]) for end in interval_of_mean(part)[:1])
 
 
 def test_wilson_agrees_with_statsmodels() -> None:

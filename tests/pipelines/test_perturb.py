@@ -123,6 +123,7 @@ def test_modes_stand_beside_those_of_profiles(tmp_path, questions):
             "model": model,
             "benchmark": "b",
             "group_kind": "overall",
+            "n_items": 4,
             "accuracy": accuracy,
             **{
                 f"{m}_mean": aria

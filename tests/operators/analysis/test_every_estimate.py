@@ -70,7 +70,10 @@ ESTIMATES = {
          "difference": ("difference_low", "difference_high", "n_items"),
          "change_rate": ("change_low", "change_high", "n_compared")},
     ),
-    "modes": (mode_table.MODES_TABLE, {}),
+    "modes": (
+        mode_table.MODES_TABLE,
+        {name: (f"{name}_low", f"{name}_high", "n_items") for name in ("aria", "profile_accuracy")},
+    ),
     "profiles": (
         validity.PROFILES,
         {name: (f"{name}_low", f"{name}_high", "n_items_first")
@@ -84,7 +87,7 @@ ESTIMATES = {
     "rankings": (
         validity.RANKINGS, {name: (f"{name}_low", f"{name}_high", "n_judges") for name in ("spearman", "kendall")},
     ),
-    "balance": (balance.BALANCE, {}),
+    "balance": (balance.BALANCE, {"mean_absolute_difference": ("difference_low", "difference_high", "n")}),
 }  # fmt: skip
 # Numbers that are no estimates: p values and widths of what stands beside them, bounds by arithmetic, values that were
 # given, and descriptions of the very rows at hand, which are said of no others.
@@ -103,18 +106,17 @@ PLAIN = {
     "rates": {"reliable_mass", "potemkin_mass", "shortcut_mass", "gap_p", "cue_p", "cue_pairwise_p"},
     "listeners": {"plays_mean"},
     "ranks": {"aria", "score", "aria_rank", "judge_rank"},
-    # Of summary.parquet, which has their intervals and n; a bound by arithmetic.
+    # Of summary.parquet, which has their intervals and n beside them; a bound by arithmetic.
     "judges": {"accuracy", "aria", "score_if_failed_0"},
     "backbones": {"p"},
     "ablation": set(),
     "perturbation": set(),
-    # Means over benchmarks of what summary.parquet has.
-    "modes": {"aria", "profile_accuracy"},
+    "modes": set(),
     "profiles": set(),
     "swaps": set(),
     "rankings": {"spearman_p", "kendall_p"},
-    # The clips themselves, all of them.
-    "balance": {"mean", "mean_absolute_difference", "sd", "largest"},
+    # Of the clips at hand, to read the difference by.
+    "balance": {"mean", "sd", "largest"},
 }
 
 

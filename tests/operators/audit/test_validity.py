@@ -155,6 +155,9 @@ def test_balance_by_hand_with_missing_values():
     words, mos = balance(values)
     # |5 - 7| = 2 and |6 - 6| = 0: mean 1, sd sqrt(2); mean of all four values 6
     assert (words["n"], words["mean"], words["mean_absolute_difference"]) == (2, 6.0, 1.0)
+    # 1 -+ 12.7062 * sqrt(2) / sqrt(2), cut at 0
+    assert (words["difference_low"], words["difference_high"]) == (0, pytest.approx(13.7062, abs=1e-4))
+    assert mos["difference_low"] is None
     assert (
         words["sd"] == pytest.approx(2**0.5) and words["item_of_largest"] == "a" and words["n_missing"] == 0
     )
