@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from operators.base import Batch
 
@@ -39,6 +40,23 @@ def _cell(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return value
+
+
+def finite(table: pa.Table) -> pa.Table:
+    """`table` with null for every float that is not finite, also within lists: other writers' files hold such."""
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_floating(column.type):
+            columns[name] = pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
+        elif pa.types.is_list(column.type) and pa.types.is_floating(column.type.value_type):
+            if not pc.all(pc.is_finite(pc.list_flatten(column)), min_count=0).as_py():
+                lists = [row and [_finite(value) for value in row] for row in column.to_pylist()]
+                columns[name] = pa.array(lists, column.type)
+    return with_columns(table, columns)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def with_columns(table: pa.Table, columns: dict[str, pa.Array | pa.ChunkedArray]) -> pa.Table:

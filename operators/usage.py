@@ -18,7 +18,7 @@ def read(text: str | None) -> dict:
     """The entries of one `usage`; none where there is no text, or it is no JSON object (files of others hold anything)."""
     try:
         found = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

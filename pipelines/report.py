@@ -18,6 +18,7 @@ from omegaconf import DictConfig
 from operators.aggregate import finish_rows
 from operators.audit import tables as audit
 from operators.audit.outcomes import INSTANCE, VERDICT
+from operators.frames import finite
 from operators.mugen import tables as mugen
 from operators.mugen.votes import TRIALS, VOTES
 from operators.pages.embed import page
@@ -159,7 +160,7 @@ def _tables(folder: Path, names: Sequence[str]) -> dict[str, pa.Table]:
     try:
         found = {name: pq.ParquetFile(folder / f"{name}.parquet").read() for name in names}
         return {
-            name: with_missing_columns(table, SCHEMAS.get(name, pa.schema([])))
+            name: finite(with_missing_columns(table, SCHEMAS.get(name, pa.schema([]))))
             for name, table in found.items()
         }
     except (pa.ArrowInvalid, OSError) as error:

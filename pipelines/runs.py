@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from omegaconf import ListConfig
 
 from operators.asked import PLACE
 from operators.fingerprint import differing
+from operators.frames import finite
+from operators.leaderboard import printable
 from operators.schema import CHAIN, METRICS, result_schema
 from operators.table_formats import not_utf8
 from operators.tables import TableError
@@ -90,7 +93,23 @@ def read_results(folder: Path) -> pa.Table:
         table.validate(full=True)
     except pa.ArrowInvalid:
         raise TableError(f"{path}{not_utf8(table)}, and score it again") from None
-    return table
+    _refuse_broken_groups(path, table)
+    return finite(table)
+
+
+def _refuse_broken_groups(path: Path, table: pa.Table) -> None:
+    """`groups` is read wherever results are broken down."""
+    for text in pc.unique(table["groups"]).to_pylist():
+        try:
+            named = json.loads(text) if text else {}
+        except (ValueError, RecursionError):
+            named = None
+        if not isinstance(named, dict) or not all(isinstance(one, str | None) for one in named.values()):
+            row = table["groups"].to_pylist().index(text) + 1
+            raise TableError(
+                f"{path}, row {row}, column 'groups': {printable(text)!r} is no JSON object of texts, such as "
+                '{"difficulty": "hard"}; score the run again'
+            )
 
 
 def with_missing_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:

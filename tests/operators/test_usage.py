@@ -14,6 +14,7 @@ def test_totals_by_hand():
         None,
         "not json",
         "[1]",
+        "[" * 100_000,
     ]
     assert totals(texts) == {
         "prompt_tokens": 120,

@@ -2,10 +2,12 @@
 
 import os
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from omegaconf import OmegaConf
 
+from operators.frames import with_columns
 from operators.schema import result_schema
 from operators.tables import TableError
 from pipelines.config import ConfigError
@@ -69,6 +71,17 @@ def test_damage_is_named(tmp_path):
     (folder / "results.parquet").write_bytes(data[: len(data) // 2])
     with pytest.raises(TableError, match="cannot be read"):
         read_results(folder)
+
+
+@pytest.mark.parametrize("groups", ["{cut", "[1]", '{"level": 5}', "[" * 100_000])
+def test_broken_groups_are_named_with_their_row(tmp_path, groups):
+    path = made(tmp_path / "run") / "results.parquet"
+    table = pq.read_table(path)
+    pq.write_table(with_columns(table, {"groups": pa.array([groups], pa.string())}), path)
+    with pytest.raises(
+        TableError, match=r"results\.parquet, row 1, column 'groups': .* is no JSON object of texts"
+    ):
+        read_results(tmp_path / "run")
 
 
 def test_a_number_that_no_other_file_may_hold_stays_what_was_written(tmp_path):
