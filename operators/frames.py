@@ -48,11 +48,18 @@ def finite(table: pa.Table) -> pa.Table:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_floating(column.type):
             columns[name] = pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
-        elif pa.types.is_list(column.type) and pa.types.is_floating(column.type.value_type):
-            if not pc.all(pc.is_finite(pc.list_flatten(column)), min_count=0).as_py():
-                lists = [row and [_finite(value) for value in row] for row in column.to_pylist()]
-                columns[name] = pa.array(lists, column.type)
+        elif _of_floats(column.type) and not _all_finite(pc.list_flatten(column)):
+            lists = [row and [_finite(value) for value in row] for row in column.to_pylist()]
+            columns[name] = pa.array(lists, column.type)
     return with_columns(table, columns)
+
+
+def _of_floats(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) and pa.types.is_floating(kind.value_type)
+
+
+def _all_finite(values: pa.ChunkedArray) -> bool:
+    return pc.all(pc.is_finite(values), min_count=0).as_py()
 
 
 def _finite(value: float | None) -> float | None:
