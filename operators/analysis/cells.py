@@ -62,8 +62,8 @@ class Cells:
 
     def redrawn(self, measure: str, n_resamples: int, seed: int) -> np.ndarray | None:
         """Tables [n_resamples, models, datasets] from items drawn with replacement within each benchmark; None where
-        the items are not known."""
-        if measure not in self.items:
+        the items are not known, or there is but one of a benchmark, which drawn again and again stays what it is."""
+        if measure not in self.items or min(len(items.sums) for items in self.items[measure]) < 2:
             return None
         rng = np.random.default_rng(seed)
         columns = []

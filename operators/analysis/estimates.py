@@ -45,8 +45,10 @@ def estimate(
     notes: Iterable[str] = (),
 ) -> Line:
     """One line of ESTIMATES. A value that does not exist is null; few independent units are said in the note, and where
-    an estimate has no interval."""
+    an estimate has no interval. One unit has none: drawn again and again it stays what it is."""
     clusters = n if n_clusters is None else n_clusters
+    if clusters < 2:
+        interval, p = (math.nan, math.nan), math.nan
     about = unit if n_clusters is None else clusters_are
     told = [*notes, *([f"few {about} ({clusters}): the interval is rough"] if clusters < FEW else [])]
     if math.isfinite(value) and not math.isfinite(interval[0]) and method != COUNT:

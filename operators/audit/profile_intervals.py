@@ -84,7 +84,7 @@ def intervals(
     low, high = _around_the_largest(values["largest_difference"], first - second)
     ends |= {"largest_difference_low": _number(low), "largest_difference_high": _number(high)}
     lost = [name for name in BOUNDS if ends[f"{name}_low"] is None]
-    told = f"undefined: no {', '.join(lost)} in a tenth of the resamples or more" if lost else None
+    told = f"undefined: in resamples {', '.join(lost)} did not exist, or never changed" if lost else None
     return ends | {"interval_reason": told}
 
 

@@ -129,9 +129,10 @@ def _by_item(cells: Sequence[Mapping[str, Any]], measure: str) -> Drawn:
 def _by_benchmark(cells: Cells, measure: str) -> Drawn:
     """Models x benchmarks: items are drawn anew within each benchmark, behind its means of item means."""
     kept = np.flatnonzero(np.isfinite(cells.means[measure]).all(axis=0))
-    redrawn = cells.redrawn(measure, N_RESAMPLES, 0)[:, :, kept]
+    redrawn = cells.redrawn(measure, N_RESAMPLES, 0)
+    tables = () if redrawn is None else redrawn[:, :, kept]
     n_items = sum(int((cells.items[measure][place].counts > 0).any(axis=1).sum()) for place in kept)
-    return cells.means[measure][:, kept], redrawn, n_items
+    return cells.means[measure][:, kept], tables, n_items
 
 
 def _columns_drawn(table: np.ndarray) -> Iterator[np.ndarray]:
@@ -142,7 +143,9 @@ def _columns_drawn(table: np.ndarray) -> Iterator[np.ndarray]:
 
 def _intervals(redrawn: Iterable[np.ndarray], named: Mapping[str, float]) -> dict[str, list[float | None]]:
     """The interval of every share from redrawn tables [models, others]; [None, None] where there is none."""
-    shares = np.array([eta_squared(table) if np.isfinite(table).all() else [np.nan] * 3 for table in redrawn])
+    shares = np.array(
+        [eta_squared(table) if np.isfinite(table).all() else [np.nan] * 3 for table in redrawn]
+    ).reshape(-1, 3)
     bounds = {
         name: share_interval(shares[:, part], share) for part, (name, share) in enumerate(named.items())
     }

@@ -365,11 +365,13 @@ def test_trials_and_verdicts_are_browsed_beside_responses(tmp_path):
         assert count(tab) == "24 of 24 responses."
         said = {key: tab.inner_text(f"section[id^={key}]") for key in ("categories", "mugen", "audit")}
         assert (
-            "small print: 95% intervals over items (Wilson's). Few items in some groups (4 at the least)"
-            in said["categories"]
+            "small print: 95% intervals over items (Wilson's), and n, the rows that have the value. Few items in some "
+            "groups (4 at the least)" in said["categories"]
         )
         tab.select_option("#category-measure", "aria")
-        assert "intervals over items (Student's, cut at 0 and 1). Few items" in tab.inner_text("#categories")
+        assert "intervals over items (Student's, cut at 0 and 1), and n, the rows" in tab.inner_text(
+            "#categories"
+        )
         assert (
             "half of Wald's" in said["mugen"] and "Few items in some rows (2 at the least)" in said["mugen"]
         )

@@ -148,7 +148,7 @@ function extraction(item, detail) {
 function metricCard(label, name, value, detail, scored) {
   const { details = {}, reason, unread } = detail.metrics[name] ?? {};
   const body = { m1: grounding, m2: coherence, m3: coverage, m4: causality, m5: progress, m6: density }[name.slice(0, 2)];
-  const seen = () => [body(details, detail, scored), details.truncated?.length > 0 && node("p", { class: "soft" }, `cut at the model's limit: ${details.truncated.join(", ")}`)];
+  const seen = () => [body(details, detail, scored)].flat().concat(details.truncated?.length > 0 && node("p", { class: "soft" }, `cut at the model's limit: ${details.truncated.join(", ")}`));
   let parts, text = unread;
   try { parts = seen(); } catch (error) {
     if (!(error instanceof TypeError)) throw error;

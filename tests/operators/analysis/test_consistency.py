@@ -40,6 +40,14 @@ def test_an_effect_of_models_alone_is_found_with_certainty():
     assert "3 models / 10 items" in out.getvalue() and out.getvalue().count("items (10)") == 1
 
 
+def test_one_item_of_a_benchmark_is_not_drawn_again_and_again():
+    rows = [(m, b, f"{b}0", level) for m, level in zip("ABC", (0.1, 0.4, 0.7), strict=True) for b in "xy"]
+    found = by_statistic(consistency(cells_of_rows(scored_rows(rows)), 200, 0))
+    for name in ("eta_squared_model", "kendalls_w"):
+        assert found[name]["method"] == OVER_MODELS and found[name]["n_clusters"] == 3
+        assert found[name]["low"] is None and "no interval" in found[name]["note"]
+
+
 def test_an_interval_of_a_share_is_moved_by_twice_its_bias_and_holds_the_share_by_hand():
     """Resamples 0.2 to 0.6 around 0.4 for a share of 0.3: the bias is 0.1, so that all moves down by 0.2."""
     drawn = np.linspace(0.2, 0.6, 401)

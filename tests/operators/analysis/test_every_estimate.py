@@ -171,3 +171,16 @@ def test_an_estimate_without_an_interval_says_so_and_a_count_needs_none():
         "judges", "aria", "rho", 0.3, method="m", interval=(0.1, 0.5), n=40, unit="models"
     )
     assert whole["note"] is None
+    one = estimates.estimate(
+        "raters",
+        "rating",
+        "alpha",
+        0.8,
+        method="m",
+        interval=(0.8, 0.8),
+        p=0.1,
+        n=6,
+        n_clusters=1,
+        unit="chains",
+    )
+    assert one["low"] is None and one["p"] is None and "few items (1)" in one["note"]
