@@ -5,8 +5,9 @@ killed costs, per worker, one part: that of the stage and block in its hands. It
 run in the store, as a folder of the driver's need not be a folder of its node's, nor a bucket's name the same bucket there.
 
 Whoever comes after a worker that died looks first for what that one committed, so that it is not computed, or paid for, twice.
-Where that fails, or two runs compute the same, a sampled response may be stored in two versions: the table of a run holds the
-one that the store gives to everybody else (Lookup.settle).
+Where that fails, which the run tells, or two runs compute the same, a sampled response may be stored in two versions: the
+table of a run holds the one that the store gives to everybody else (Lookup.settle). A write that was reported as failed may
+have landed all the same: whoever stores its rows instead looks for them first.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import pyarrow.compute as pc
 from operators.base import Stage
 from operators.frames import with_columns
 from operators.store import RUNNING, Shelf, Store, StoreError
+
+LOOKS = 3  # how often a successor tries to look, each time with all the tries that a store makes by itself
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,11 @@ class Commit:
     def stored(self) -> str:
         """The column that names the part into which the worker has committed a row; null where it could not."""
         return f"{self.stage}.stored"
+
+    @property
+    def unseen(self) -> str:
+        """The column that is true where a worker died, and its successor could not see what that one had committed."""
+        return f"{self.stage}.unseen"
 
     def reasons(self, block: pa.Table) -> pa.ChunkedArray:
         """[rows] why there is no result; null where there is one."""
@@ -77,25 +85,30 @@ class Committer:
     def __init__(self, commits: Sequence[Commit], mark: str, looks: bool) -> None:
         self._commits, self._mark, self._looks = {one.stage: one for one in commits}, mark, looks
         self._sees: bool | None = None
+        self._writes, self._unseen = True, False
 
     def before(self, stage: Stage, table: pa.Table) -> pa.Table:
         """`table` without anything to do for `stage` in the rows that a worker which died had committed."""
-        if not (self._looks and stage.name in self._commits and self._can()):
+        self._unseen = self._looks
+        if not (self._looks and stage.name in self._commits and self._sees_store()):
             return table
-        try:
-            return self._commits[stage.name].without_stored(table)
-        except StoreError:
-            return table
+        for _ in range(LOOKS):
+            with suppress(StoreError):
+                rest = self._commits[stage.name].without_stored(table)
+                self._unseen = False
+                return rest
+        return table
 
     def after(self, stage: Stage, table: pa.Table) -> pa.Table:
-        """Commit what `stage` did; `<stage>.stored` tells the driver."""
+        """Commit what `stage` did; `<stage>.stored` and `<stage>.unseen` tell the driver."""
         if stage.name not in self._commits:
             return table
         commit = self._commits[stage.name]
-        part = self._write(commit, table) if self._can() else None
-        return with_columns(table, {commit.stored: pa.repeat(pa.scalar(part, pa.string()), table.num_rows)})
+        part = self._write(commit, table) if self._writes and self._sees_store() else None
+        told = {commit.stored: pa.scalar(part, pa.string()), commit.unseen: pa.scalar(self._unseen)}
+        return with_columns(table, {name: pa.repeat(one, table.num_rows) for name, one in told.items()})
 
-    def _can(self) -> bool:
+    def _sees_store(self) -> bool:
         if self._sees is None:
             first = next(iter(self._commits.values()))  # all are in one store
             self._sees = is_marked(first.shelf.store, self._mark)
@@ -105,7 +118,7 @@ class Committer:
         try:
             return commit.shelf.append(commit.entries(commit.results(table)))
         except StoreError:
-            self._sees = False
+            self._writes = False
             return None
 
 

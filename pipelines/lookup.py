@@ -41,6 +41,7 @@ class Tally:
 
     `usage`: tokens, sound and money that the rows computed now took, failed ones included (operators.usage).
     `left_out`: rows not asked because a spend limit was reached: no failures of the model, so `failed` holds none of them.
+    `unseen`: rows computed after a worker died, by one that could not see whether that one had stored them: perhaps twice.
     `encoded`: how many clips, texts, pairs ... its models were given; no more than there are distinct ones.
     """
 
@@ -53,6 +54,7 @@ class Tally:
     usage: dict[str, float] = field(default_factory=dict)
     encoded: dict[str, int] = field(default_factory=dict)
     left_out: int = 0
+    unseen: int = 0
 
     def __add__(self, other: Tally) -> Tally:
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
@@ -104,6 +106,9 @@ class Lookup:
         self._failures: dict[str, str] = {}
         self._own: set[str] = set()  # parts of this run that it knows of
         self.n_stored_here = 0  # rows that their workers could not store
+        self.n_unseen = (
+            0  # rows that a worker in the place of one that died computed without a look into the store
+        )
         self._seconds, self._usage, self._encoded = 0.0, {}, {}
 
     def _row_keys(self, rows: pa.Table) -> list[str | None]:
@@ -145,12 +150,23 @@ class Lookup:
             self._own |= set(good[self.commit.stored].drop_null().to_pylist())
             good = good.filter(pc.is_null(good[self.commit.stored]))
             self.n_stored_here += good.num_rows
+            good = self._not_landed(good)
+            self.n_unseen += pc.sum(mine[self.commit.unseen]).as_py() or 0
         if part := self.commit.shelf.append(self.commit.entries(good)):
             self._own.add(part)
         self._seconds += pc.sum(mine[f"{name}.seconds"]).as_py() or 0.0
         self._encoded = together(self._encoded, encoded(block, name))
         if "usage" in mine.column_names:
             self._usage = together(self._usage, totals(mine["usage"].to_pylist()))
+
+    def _not_landed(self, good: pa.Table) -> pa.Table:
+        """Of results that their worker could not store, as far as it knows, those that the store really lacks."""
+        others = set(self.commit.shelf.parts()) - self.commit.before - self._own if good.num_rows else ()
+        if not others:
+            return good
+        keys = good[f"{self.stage.name}.key"]
+        landed = self.commit.shelf.find(keys.to_pylist(), self.commit.before | self._own)["key"]
+        return good.filter(pc.invert(pc.is_in(keys, landed.combine_chunks())))
 
     def settle(self) -> None:
         """Where others wrote too, take what the store holds: what a worker committed and died before it could hand it over,
@@ -192,7 +208,8 @@ class Lookup:
         stored = int(np.append(self._stored, False)[self._index.rows].sum())
         failed = int((usable & (self._known() < 0)).sum()) - left_out
         took = (self._seconds, self._usage, self._encoded)
-        return Tally(rows, rows - int(usable.sum()), stored, computed, failed, *took, left_out)
+        found = (stored, computed, failed)
+        return Tally(rows, rows - int(usable.sum()), *found, *took, left_out, self.n_unseen)
 
 
 def encoded(block: pa.Table, stage: str) -> dict[str, int]:
@@ -235,6 +252,13 @@ def tell_who_stored(lookups: Sequence[Lookup]) -> None:
             "to it; put it on S3 or on a folder that all nodes share",
             file=sys.stderr,
         )
+    for lookup in lookups:
+        if lookup.n_unseen:
+            print(
+                f"note: {lookup.stage.name}: a worker died, and the one in its place could not look into the store: "
+                f"{lookup.n_unseen} rows were computed that may have been stored already, and then the older ones count",
+                file=sys.stderr,
+            )
 
 
 def by_clips(table: pa.Table, whole: str | None = None) -> pa.Table:

@@ -31,12 +31,13 @@ class Proxy:
     """`url` answers as the server at `port` does; before that it plays the `faults` that match, once each, in order.
 
     A fault is (method, name): a code of STATUS, "empty 503" (no body), "cut" (no answer, after the server did its part)
-    or "cut body" (half of an answer).
+    or "cut body" (half of an answer). `break_first` lets one file of the bucket fail for good.
     """
 
     def __init__(self, port):
         self.faults, self.played, self._lock = deque(), [], threading.Lock()
         self.requests = []
+        self._broken, self.broken_path = None, None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler(port))
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -46,14 +47,23 @@ class Proxy:
         self._server.shutdown()
         self._server.server_close()
 
-    def fail(self, method, *names):
-        self.faults.extend((method, name) for name in names)
+    def fail(self, method, *names, on=""):
+        """`on`: only where the path holds this."""
+        self.faults.extend((method, on, name) for name in names)
+
+    def break_first(self, method, fragment, name):
+        """Play the fault on every such request for the first path with this fragment; `broken_path` tells which it is."""
+        self._broken, self.broken_path = (method, fragment, name), None
 
     def _next(self, method, path):
         with self._lock:
             self.requests.append((method, path))
-            if self.faults and self.faults[0][0] == method:
-                fault = self.faults.popleft()[1]
+            if self._broken and method == self._broken[0] and self._broken[1] in path:
+                self.broken_path = self.broken_path or path
+                if path == self.broken_path:
+                    return self._broken[2]
+            if self.faults and self.faults[0][0] == method and self.faults[0][1] in path:
+                fault = self.faults.popleft()[-1]
                 self.played.append(fault)
                 return fault
         return None

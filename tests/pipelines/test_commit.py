@@ -7,10 +7,13 @@ import pyarrow as pa
 import pytest
 
 from operators.base import Resources, Stage
+from operators.inspection import findings
+from operators.merging import merge
 from operators.schema import METRICS
+from operators.shelf import Shelf
 from operators.store import RUNNING, Store, StoreError
 from operators.sweeping import STALE_MARK_SECONDS, waste
-from pipelines.commit import Committer, marked
+from pipelines.commit import LOOKS, Committer, marked
 from pipelines.lookup import Lookup, tell_who_stored
 from pipelines.pool import Pool
 from tests import toys
@@ -111,6 +114,77 @@ def test_a_successor_computes_nothing_that_was_stored_and_replaces_nothing(store
     assert entries["value"].to_pylist() == [0.01, 0.75, None, 0.03]
     assert reasons.to_pylist() == [None, None, "toy_reason", None]
     assert sorted(shelf.read()["value"].to_pylist()) == [0.01, 0.03, 0.75]
+
+
+def failing_looks(monkeypatch, times):
+    """Let the first `times` looks into a shelf fail; what is returned has an entry per look."""
+    find, looks = Shelf.find, []
+
+    def failing(self, keys, besides=()):
+        looks.append(self.name)
+        if len(looks) <= times:
+            raise StoreError("SlowDown")
+        return find(self, keys, besides)
+
+    monkeypatch.setattr(Shelf, "find", failing)
+    return looks
+
+
+def test_a_successor_looks_again_where_a_look_failed(store, pair, monkeypatch):
+    with marked(store) as mark:
+        worker(pair, mark)(marks(pair))
+        looks = failing_looks(monkeypatch, LOOKS - 1)
+        block = worker(pair, mark, looks=True)(marks(pair))
+    assert len(looks) == LOOKS + 1, "M2 at the last try, M3 at once"
+    assert block["m2.todo"].to_pylist() == [False, False, True, False]
+    assert not any(block[f"{name}.unseen"][0].as_py() for name in ("m2", "m3"))
+
+
+def test_a_successor_that_cannot_look_computes_and_says_so(store, pair, monkeypatch, capsys):
+    """All four rows of M2 are computed a second time; the older entries count, and compact leaves the newer out."""
+    with marked(store) as mark:
+        worker(pair, mark)(marks(pair))
+        failing_looks(monkeypatch, LOOKS)
+        block = worker(pair, mark, looks=True)(marks(pair))
+        monkeypatch.undo()
+    for one in pair:
+        one.take(block)
+        one.settle()
+    tell_who_stored(pair)
+    told = capsys.readouterr().err
+    assert "note: m2: a worker died" in told and "4 rows were computed that may have been stored" in told
+    assert "m3" not in told
+    assert [one.tally().unseen for one in pair] == [4, 0]
+    assert [one.results()[0]["value"].null_count for one in pair] == [1, 1]
+    shelf = pair[0].commit.shelf
+    (found,) = findings(shelf)
+    assert found.text.startswith("3 rows repeat a key; compact") and not found.grave
+    assert merge(shelf).repeats == 3 and list(findings(shelf)) == []
+
+
+@pytest.mark.parametrize("landed", [True, False])
+def test_a_write_that_is_reported_as_failed_is_stored_once_whether_it_landed_or_not(
+    store, pair, monkeypatch, landed
+):
+    write = Store.write
+
+    def cut(self, name, data):
+        if landed or "part-" not in name:
+            write(self, name, data)
+        if "part-" in name:
+            raise StoreError("the connection was cut")
+
+    with marked(store) as mark:
+        monkeypatch.setattr(Store, "write", cut)
+        block = worker(pair, mark)(marks(pair))
+        monkeypatch.undo()
+    for one in pair:
+        one.take(block)
+        one.settle()
+        assert one.results()[0]["value"].null_count == 1
+        assert list(findings(one.commit.shelf)) == [], "no key twice"
+    assert [len(one.commit.shelf.parts()) for one in pair] == [1, 1]
+    assert [one.tally().computed for one in pair] == [4, 4]
 
 
 def test_of_two_versions_the_table_has_the_one_that_the_store_gives(store, pair):

@@ -5,8 +5,10 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from operators.inspection import findings
 from operators.remote import open_filesystem
 from operators.schema import METRICS
+from operators.store import RUNNING, Store
 from pipelines import store as command
 from pipelines.aria_eval import evaluate
 from pipelines.config import Cluster
@@ -38,6 +40,7 @@ def line():
 @pytest.fixture
 def proxy(line):
     line.faults.clear(), line.played.clear()
+    line.break_first(None, None, None)
     return line
 
 
@@ -79,6 +82,55 @@ def test_everything_in_a_bucket_behind_a_bad_line(proxy, tmp_path, capfd):
     for secret in (KEY, proxy.url):
         assert secret not in told.out + told.err
         assert not any(secret.encode() in data for data in written)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(line, tmp_path_factory):
+    """Input files, and the result of a run over a local store."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    files(folder)
+    run(folder / "run", folder)
+    return folder
+
+
+PART = "/scores/m1_acoustic_grounding/"
+
+
+@pytest.mark.parametrize(
+    ("method", "fragment", "fault", "stored_here"),
+    [
+        ("PUT", PART, "SlowDown", True),
+        ("PUT", PART, "cut", True),
+        ("GET", f"/{RUNNING}/", "ServiceUnavailable", True),
+        (None, None, None, False),
+    ],
+    ids=["503 for good", "landed, and no answer", "the store is not seen", "what passes"],
+)
+def test_faults_that_meet_a_workers_own_commit(
+    proxy, undisturbed, tmp_path, capsys, method, fragment, fault, stored_here
+):
+    """Only workers write scores as long as they can. What one cannot write in all its tries is the driver's to write, once."""
+    root = f"s3://{BUCKET}/workers/{tmp_path.name}"
+    if fragment:
+        proxy.break_first(method, fragment, fault)
+    else:
+        proxy.fail("PUT", "SlowDown", "cut", "ServiceUnavailable", "cut", on=PART)
+    path = [
+        f"benchmark.path={undisturbed}/q.jsonl",
+        f"model.path={undisturbed}/r.jsonl",
+        "cluster.m1.batch_size=6",
+    ]
+    where = [f"store.root={root}", f"out={tmp_path / 'run'}"]
+    evaluate(
+        composed(TOY_PATH, "scorers=toy", "benchmark=manifest", "model=recorded", *path, *where), "model", "t"
+    )
+    assert (proxy.broken_path is not None) == stored_here and not proxy.faults
+    assert ("results were stored by the driver" in capsys.readouterr().err) == stored_here
+    assert results(tmp_path).equals(results(undisturbed))
+    here, there = Store(root), Store(f"{undisturbed}/store")
+    for one, other in zip(here.shelves("scores"), there.shelves("scores"), strict=True):
+        assert list(findings(one)) == [], "sound, and no key twice"
+        assert sorted(one.read().to_pylist(), key=str) == sorted(other.read().to_pylist(), key=str)
 
 
 def night(out, root, *overrides):
