@@ -30,7 +30,7 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from operators.base import Resources, Stage
-from operators.frames import with_columns
+from operators.frames import decoded, with_columns
 from pipelines import room
 from pipelines.blocks import block_rows, cut
 from pipelines.commit import Commit, Committer
@@ -229,7 +229,8 @@ def _stream(work: _Work, table: pa.Table) -> Iterator[pa.Table]:
     dismiss = partial(_dismiss, job)
     context = ray.data.DataContext.get_current()
     context.custom_execution_callback_classes = [partial(Watch, pools, nodes, _alive, dismiss)]
-    dataset = ray.data.from_arrow(blocks)
+    # What a table holds once is written out a block at a time: memory of the driver holds no more of it.
+    dataset = ray.data.from_arrow_refs([ray.put(decoded(block)) for block in blocks])
     ledgers = _Ledgers() if any(share.actors > 1 for share in pools) else None  # one has memory of its own
     for share in pools:
         dataset = _through(dataset, work, share, blocks, ledgers, job)

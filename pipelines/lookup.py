@@ -25,7 +25,7 @@ from operators.base import Stage
 from operators.chat_api import SPENT
 from operators.entries import InMemory, OnDisk
 from operators.fingerprint import row_keys
-from operators.frames import to_batch, with_columns
+from operators.frames import codes, to_batch, with_columns
 from operators.key_index import KeyIndex, first_of_each
 from operators.store import Shelf
 from operators.usage import together, totals
@@ -270,15 +270,11 @@ def by_clips(table: pa.Table, whole: str | None = None) -> pa.Table:
     """
     if "audio_hashes" not in table.column_names:
         return table
-    clips = _clips(table)
-    if whole:
-        units, first = table[whole].to_pylist(), {}
-        clips = (first.setdefault(unit, key) for unit, key in zip(units, clips, strict=True))
-    keys = {"clips": pa.array(clips, pa.string())}
-    order = [
-        (name, "ascending") for name in ("clips", whole, "question") if name in (*keys, *table.column_names)
-    ]
-    return with_columns(table, keys).sort_by(order).drop_columns("clips")
+    units = codes(table[whole]) if whole else np.arange(table.num_rows)
+    _, first, unit = np.unique(units, return_index=True, return_inverse=True)
+    clips = pa.array(_clips(table.take(first)), pa.string())
+    asked = [codes(table["question"])] if "question" in table.column_names else []
+    return table.take(np.lexsort([*asked, unit, pc.rank(clips, tiebreaker="dense").to_numpy()[unit]]))
 
 
 def _clips(table: pa.Table) -> Iterator[str]:

@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 from operators.lalms.hearing import over_limits
 from pipelines.config import ConfigError
 
+PORTION = 4096  # rows that are Python objects at one time
+
 CHOOSE_LENGTH = (
     "set model.limits.over_long=skip to leave those rows out by name, or =truncate to let the model hear the beginning of "
     "their clips, which their rows then say"
@@ -65,7 +67,8 @@ def check_seconds(model: Any, rows: pa.Table) -> None:
     if limits is None:
         return
     usable = rows.filter(pc.and_(pc.is_null(rows["item_error"]), pc.is_null(rows["audio_error"])))
-    over = over_limits(limits, usable.select(["item_id", "audio_uris", "audio_seconds"]).to_pylist(), True)
+    portions = usable.select(["item_id", "audio_uris", "audio_seconds"]).to_batches(PORTION)
+    over = over_limits(limits, (item for some in portions for item in some.to_pylist()), True)
     if over:
         distinct = dict(over)
         name, reason = next(iter(distinct.items()))

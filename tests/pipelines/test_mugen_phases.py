@@ -88,6 +88,9 @@ def test_rows_hold_no_sound_and_little_else_whatever_the_number_of_trials():
     assert rows.num_rows == 3 * 11
     assert not any(pa.types.is_binary(f.type) or pa.types.is_floating(f.type) for f in rows.schema)
     assert rows.nbytes / rows.num_rows < 2000
+    many = fan_out(items().to_pylist(), {GenerationSet("mugen_direct", True, False): 120}, [None], seed=0)
+    more = (many.nbytes - rows.nbytes) / (many.num_rows - rows.num_rows)
+    assert more < 250, "numbers and orders; prompts, locators and hashes are held once"
 
 
 def test_clips_are_counted_against_what_a_model_takes():
