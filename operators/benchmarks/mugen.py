@@ -17,7 +17,7 @@ is the data set as its authors publish it, whose clips lie in Parquet files: ope
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -70,6 +70,8 @@ class Mugen:
     audio_root: folder or URI where relative paths start; None: the folder of the file.
     allow_outside: accept clips outside that folder, and from the web.
     limit: keep the first so many items. columns: {part: column} where the file calls a part by a name of its own.
+    ranking_tasks: the tasks that the scaling study leaves out; None: those of which the data say that they rank (the column
+    `ranking`; in the published data set the task's name, or an instruction such as "the third longest").
     """
 
     path: str | None = None
@@ -80,6 +82,7 @@ class Mugen:
     columns: dict[Part, str | None] = Field(default_factory=dict)
     split: str = Field("test", pattern=r"\w+")
     unpacked: str | None = None
+    ranking_tasks: tuple[str, ...] | None = None
 
     def load(self) -> pa.Table:
         """One row per question in the schema MUGEN_ITEM; a bad row keeps its place and says why in `item_error`.
@@ -91,20 +94,32 @@ class Mugen:
         file = shown(self.path)
         if Path(self.path).expanduser().is_dir():
             clips = Path(self.unpacked) if self.unpacked else cache_folder() / "mugen"
-            items = list(
-                islice(read_published(self.path, self.split, self.name or "mugen", clips), self.limit)
-            )
+            name = self.name or "mugen"
+            found = read_published(self.path, self.split, name, clips, self.ranking_tasks)
+            items = list(islice(found, self.limit))
+            self._check_ranking(items)
             return settled_table(file, items, self.limit, MUGEN_ITEM)
         rows = read_rows(self.path, keep_broken=True)
         parts = find_columns(file, rows, COLUMNS, self.columns, "benchmark.columns")
         if missing := [part for part in REQUIRED if part not in parts]:
             raise missing_columns(file, rows, COLUMNS, missing, "benchmark.columns", EXAMPLE)
         root = resolved(self.audio_root or folder_of(self.path))
-        return settled_table(file, [self._item(row, parts, root) for row in rows], self.limit, MUGEN_ITEM)
+        items = [self._item(row, parts, root) for row in rows]
+        self._check_ranking(items)
+        return settled_table(file, items, self.limit, MUGEN_ITEM)
 
     def yardsticks(self) -> dict[str, str]:
         """Recorded responses that come with the benchmark: none."""
         return {}
+
+    def _check_ranking(self, items: Iterable[Mapping[str, Any]]) -> None:
+        tasks = {item["task"] for item in items if item["task"]}
+        unknown = sorted(set(self.ranking_tasks or ()) - tasks)
+        if unknown and self.limit is None:
+            have = ", ".join(sorted(tasks)) or "none: no row names its task"
+            raise TableError(
+                f"benchmark.ranking_tasks: {shown(self.path)} has no task {unknown[0]!r}; there is {have}"
+            )
 
     def _item(self, row: Row, parts: Mapping[str, str], root: str) -> dict[str, Any]:
         item: dict[str, Any] = dict.fromkeys(MUGEN_ITEM.names)
@@ -137,7 +152,8 @@ class Mugen:
         item["category"] = dimension_of(text_of(cells.get("dimension"), "dimension")) or None
         for part in ("task", "licence", "source"):
             item[part] = _line(cells.get(part), part)
-        item["ranking"] = _flag(cells.get("ranking"))
+        flag = _flag(cells.get("ranking"))
+        item["ranking"] = flag if self.ranking_tasks is None else item["task"] in self.ranking_tasks
         references = [
             locate(path, root, self.allow_outside) for path in _paths(cells.get("reference"), "reference")
         ]

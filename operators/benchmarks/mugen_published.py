@@ -10,8 +10,9 @@ A row has `instruction`, `answer` ("(A)" to "(E)"), `audio1` to `audio5`, in ten
 
 *Our reading*, where the cards are silent. A row without `id` is named by its number. In a reduced split a candidate
 that was taken away is null, and the answer's letter names a column. Of the three ranking tasks that section 4.2 leaves
-out two say so in their names (RANKING_TASKS); the third is not named anywhere. Items are the same whatever the split,
-so `n_candidates` reduces them here; the published reduced splits can be read instead.
+out two say so in their names (RANKING_TASKS); the third is not named anywhere, so a task also ranks where an instruction of
+it asks for a rank but the first ("the third longest", section 4.2's example). Items are the same whatever the split, so
+`n_candidates` reduces them here; the published reduced splits can be read instead.
 """
 
 from __future__ import annotations
@@ -65,16 +66,22 @@ EXPECTED = (
     "and, where a task has one, reference_audio"
 )
 _DIMENSION_OF = {task: dimension for dimension, tasks in TASKS.items() for task in tasks}
+_RANK = re.compile(
+    r"\b(?:second|third|fourth|fifth|2nd|3rd|4th|5th)[ -]+(?:to[ -]+)?(?:most|least|last|\w+est)\b",
+    re.IGNORECASE,
+)
 _CANDIDATE = re.compile(r"audio([1-9]\d?)")
 _ANSWER = re.compile(r"\(?([A-Z])\)?\.?")
 _ENDING = re.compile(r"\.[a-z0-9]{2,4}")
 _ROWS_AT_ONCE = 4  # a row holds six clips, some of a minute
 
 
-def read_published(path: str, split: str, benchmark: str, clips: Path) -> Iterator[dict[str, Any]]:
+def read_published(
+    path: str, split: str, benchmark: str, clips: Path, ranking: Sequence[str] | None = None
+) -> Iterator[dict[str, Any]]:
     """The items of `split` of every task below `path` (or of the one task that `path` is), parts by name, with `place`.
 
-    The clips are written into the folder `clips`, each sound once, under the digest of its bytes. A row that cannot be
+    ranking: the tasks that rank; None: those that say so. The clips are written into the folder `clips`, each sound once, under the digest of its bytes. A row that cannot be
     used keeps its place with an `item_error`. Raises TableError where this is not that layout.
     """
     folder = Path(path).expanduser().resolve()
@@ -85,13 +92,28 @@ def read_published(path: str, split: str, benchmark: str, clips: Path) -> Iterat
     if not files:
         raise TableError(f"{folder} holds no Parquet file of split {split!r}: expected {EXPECTED}")
     numbers: dict[str, int] = {}
+    ranked = set(ranking if ranking is not None else (task for task, file in files if _ranks(task, file)))
     for task, file in files:
         about = {"benchmark": benchmark, "task": task, "category": _DIMENSION_OF.get(task)}
-        about |= {"source": f"MUGEN-Benchmark/{task}", "ranking": task in RANKING_TASKS}
+        about |= {"source": f"MUGEN-Benchmark/{task}", "ranking": task in ranked}
         for row in _rows(file):
             numbers[task] = number = numbers.get(task, 0) + 1
             place = f"{task}/data/{file.name}, row {number}"
             yield _item(row, f"{task}/{number}", clips) | about | {"place": place}
+
+
+def _ranks(task: str, file: Path) -> bool:
+    """Whether the name of a task or an instruction in its file says that it ranks. No sound is read."""
+    if task in RANKING_TASKS:
+        return True
+    try:
+        parquet = pq.ParquetFile(file)
+        if "instruction" not in parquet.schema_arrow.names:
+            return False  # what is wrong is told where the rows are read
+        texts = parquet.read(["instruction"])["instruction"].to_pylist()
+    except (pa.ArrowInvalid, OSError):
+        return False
+    return any(_RANK.search(str(text)) for text in texts)
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:

@@ -104,3 +104,9 @@ def test_a_file_without_candidates_names_what_is_expected(tmp_path):
         load(tmp_path, {"id": "q", "question": "?", "answer_index": 0})
     with pytest.raises(TableError, match=r"benchmark\.path"):
         Mugen().load()
+
+
+def test_the_tasks_that_rank_can_be_named_instead_of_the_column(tmp_path):
+    rows = [row(id="q1", task="longest", ranking=True), row(id="q2", task="third")]
+    assert load(tmp_path, *rows)["ranking"].to_pylist() == [True, False]
+    assert load(tmp_path, *rows, ranking_tasks=("third",))["ranking"].to_pylist() == [False, True]

@@ -91,6 +91,31 @@ def test_ranking_tasks_take_no_part_in_the_scaling_study(tmp_path):
     assert not extremes["ranking"] and scalable(extremes, 3)
 
 
+def ranking(table):
+    return {item["task"] for item in table.to_pylist() if item["ranking"]}
+
+
+def test_a_task_also_ranks_where_an_instruction_says_so(tmp_path):
+    third = row(id=2, instruction="Select the audio with the third highest pitch.")
+    publish(tmp_path, "Pitch_Level_Distinction", row(id=1, instruction="Select the highest pitch."), third)
+    publish(
+        tmp_path, "Duration_Precise_Selection", row(instruction="Select the 5 second clip, not the last.")
+    )
+    assert ranking(load(tmp_path)) == {"Pitch_Level_Distinction"}
+    assert load(tmp_path)["ranking"].to_pylist().count(True) == 2, "both of its rows"
+
+
+def test_ranking_tasks_can_be_named(tmp_path):
+    for task in ("Ordinal_Speaking_Rate", "Key_Detection", "Music_Tagging"):
+        publish(tmp_path, task, row())
+    assert ranking(load(tmp_path, ranking_tasks=("Key_Detection",))) == {"Key_Detection"}
+    assert ranking(load(tmp_path, ranking_tasks=())) == set()
+    with pytest.raises(
+        TableError, match="no task 'Key'; there is Key_Detection, Music_Tagging, Ordinal_Speaking_Rate"
+    ):
+        load(tmp_path, ranking_tasks=("Key",))
+
+
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [
