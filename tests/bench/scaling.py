@@ -1,11 +1,12 @@
-"""What a second worker gives: the same rows through the pipeline's execution with one actor and with two, a core each.
+"""What a second worker gives: the same rows scored as a run scores them with one actor and with two, a core each.
 
     python -m tests.bench.scaling [--metric m5] [--copies 3] [--repeats 3] [--json result.json]
 
-Both take turns on one Ray session. `work s` lasts from the moment the first block is begun until the last has arrived:
-starting actors and loading weights, which happen once however long a run is, stand apart in `start s`. `busy` is the share
-of that time that the actors spent inside the metric, `cpu s` the processor seconds of the metric, and `others` how many
-cores anything else used meanwhile, Ray included.
+Every turn begins with an empty store and looks its keys up there; its workers commit what they score, part by part, and a turn
+in which a row is not stored once, by its worker, fails. Both take turns on one Ray session. `work s` lasts from the moment
+the first block is begun until the last has arrived: starting actors and loading weights, which happen once however long a run
+is, stand apart in `start s`. `busy` is the share of that time that the actors spent inside the metric, neither waiting nor
+storing, `cpu s` the processor seconds of the metric, and `others` how many cores anything else used meanwhile, Ray included.
 
 Two ratios come out. By the clock: rows per second, which counts only where `others` is near 0. By processor time, which says
 something on a machine with other work too: 2 x (busy of two / busy of one) x (cpu s of one / cpu s of two), what two actors
@@ -17,18 +18,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
+import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import psutil
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from operators.base import Batch, Op, Resources, Spec, Stage
+from operators.store import Store
+from pipelines.commit import marked
 from pipelines.config import Cluster
 from pipelines.execution import run, session
+from pipelines.lookup import Lookup
 from tests.bench.rows import sample_rows
 from tests.bench.throughput import METRICS, offline_scorers
 
@@ -40,6 +48,7 @@ COLUMNS = "actors  rows  start s  work s  rows/s  busy  cpu s  others"
 class Accounted:
     """`spec`, with the processor seconds of each batch in place of the details of its first row."""
 
+    version: ClassVar[int] = 1
     spec: Spec
 
     @property
@@ -116,6 +125,30 @@ def copies_of_rows(copies: int) -> pa.Table:
     return pa.concat_tables(tables)
 
 
+def looked_up(stage: Stage, rows: pa.Table, root: str) -> Lookup:
+    """The rows of `stage` in a store at `root`, which has none of them yet."""
+    value, reason, details = stage.spec.writes
+    columns = {"value": value, "details": details}
+    return Lookup(stage, Store(root).scores(value, stage.spec), rows, [None] * rows.num_rows, reason, columns)
+
+
+def finished(lookup: Lookup, rows: pa.Table, title: str) -> Iterator[pa.Table]:
+    """The blocks of a run, committed by their workers."""
+    table, _ = lookup.mark(rows.select(lookup.stage.spec.reads))
+    with marked(lookup.commit.shelf.store) as mark:
+        for block in run([lookup.stage], table, title, None, [lookup.commit], mark):
+            lookup.take(block)
+            yield block
+
+
+def check(lookup: Lookup) -> None:
+    """SystemExit where a row that has a score is not stored once, by its worker."""
+    tally, shelf = lookup.tally(), lookup.commit.shelf
+    found = sum(pq.ParquetFile(path).metadata.num_rows for path in shelf.parts())
+    if lookup.n_stored_here or found != tally.computed - tally.failed:
+        sys.exit(f"{found} rows are stored of {tally}, {lookup.n_stored_here} of them by the driver")
+
+
 def timed(blocks: Iterable[pa.Table], name: str, details: str, actors: int, rows: int) -> Turn:
     """Run through the `blocks` of the stage `name`, whose Spec is Accounted."""
     began, inside, cpu, start = time.perf_counter(), 0.0, 0.0, None
@@ -156,8 +189,11 @@ def main(arguments: Sequence[str] | None = None) -> list[Turn]:
         for number in range(2 * given.repeats):
             actors = 1 + number % 2
             stage = Stage(given.metric, spec, Resources(cpus=1, actors=actors, batch_size=256))
-            blocks = run([stage], rows, f"{actors} at work")
-            turns.append(timed(blocks, given.metric, spec.details, actors, rows.num_rows))
+            with tempfile.TemporaryDirectory() as root:
+                lookup = looked_up(stage, rows, root)
+                blocks = finished(lookup, rows, f"{actors} at work")
+                turns.append(timed(blocks, given.metric, spec.details, actors, rows.num_rows))
+                check(lookup)
             print(turns[-1], flush=True)
     print(f"{given.metric}, 2 actors to 1: {by_clock(turns):.2f} by the clock, ", end="")
     print(f"{by_processor(turns):.2f} by processor time")

@@ -9,7 +9,7 @@ import pytest
 from operators.base import apply
 from operators.metrics.chain_coverage import SLOT_MARK
 from operators.prompts import Prompt
-from tests.bench import generation
+from tests.bench import generation, scaling
 from tests.bench.naive import PLAIN
 from tests.bench.rows import GROUP, by_row, sample_rows
 from tests.bench.throughput import METRICS, Timing, main, offline_scorers, one_slot, summary
@@ -109,3 +109,11 @@ def test_the_bench_of_the_api_loses_and_doubles_nothing(faults, tmp_path, capsys
     assert rows[0].most_in_flight == 1 < rows[1].most_in_flight <= 8
     assert len(json.loads((tmp_path / "r.json").read_text())) == 2
     assert "x one" in capsys.readouterr().out
+
+
+@pytest.mark.weights
+def test_a_second_worker_is_measured_with_what_workers_store(capsys):
+    """93 rows by one worker and by two, each into an empty store; a row that its worker did not store ends the bench."""
+    turns = scaling.main(["--metric", "m6", "--copies", "1", "--repeats", "1"])
+    assert [(turn.actors, turn.rows) for turn in turns] == [(1, 93), (2, 93)]
+    assert "m6, 2 actors to 1:" in capsys.readouterr().out
