@@ -132,9 +132,8 @@ def looked_up(stage: Stage, rows: pa.Table, root: str) -> Lookup:
     return Lookup(stage, Store(root).scores(value, stage.spec), rows, [None] * rows.num_rows, reason, columns)
 
 
-def finished(lookup: Lookup, rows: pa.Table, title: str) -> Iterator[pa.Table]:
-    """The blocks of a run, committed by their workers."""
-    table, _ = lookup.mark(rows.select(lookup.stage.spec.reads))
+def finished(lookup: Lookup, table: pa.Table, title: str) -> Iterator[pa.Table]:
+    """The blocks of a run over the rows of `table`, which `lookup` marked, committed by their workers."""
     with marked(lookup.commit.shelf.store) as mark:
         for block in run([lookup.stage], table, title, None, [lookup.commit], mark):
             lookup.take(block)
@@ -154,7 +153,7 @@ def timed(blocks: Iterable[pa.Table], name: str, details: str, actors: int, rows
     began, inside, cpu, start = time.perf_counter(), 0.0, 0.0, None
     for block in blocks:
         spent = sum(block[f"{name}.seconds"].to_pylist())
-        used = sum(map(float, block[details].to_pylist()))
+        used = sum(map(float, block[details].drop_null().to_pylist()))
         if start is None:
             first = time.perf_counter()
             start, machine, after_first = first - spent - began, machine_cpu(), -used
@@ -191,8 +190,10 @@ def main(arguments: Sequence[str] | None = None) -> list[Turn]:
             stage = Stage(given.metric, spec, Resources(cpus=1, actors=actors, batch_size=256))
             with tempfile.TemporaryDirectory() as root:
                 lookup = looked_up(stage, rows, root)
-                blocks = finished(lookup, rows, f"{actors} at work")
-                turns.append(timed(blocks, given.metric, spec.details, actors, rows.num_rows))
+                table, todo = lookup.mark(rows.select(spec.reads))
+                table = table.filter(pa.array(todo))  # of equal rows one is scored
+                blocks = finished(lookup, table, f"{actors} at work")
+                turns.append(timed(blocks, given.metric, spec.details, actors, table.num_rows))
                 check(lookup)
             print(turns[-1], flush=True)
     print(f"{given.metric}, 2 actors to 1: {by_clock(turns):.2f} by the clock, ", end="")

@@ -121,6 +121,7 @@ def test_run_json_says_what_was_asked_and_what_ran(plain_run):
         "computed": 3,
         "failed": 0,
         "left_out": 0,
+        "unseen": 0,
         "encoded": {},
         "usage": {},
     }
