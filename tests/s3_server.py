@@ -51,14 +51,14 @@ class Proxy:
         """`on`: only where the path holds this."""
         self.faults.extend((method, on, name) for name in names)
 
-    def break_first(self, method, fragment, name):
-        """Play the fault on every such request for the first path with this fragment; `broken_path` tells which it is."""
-        self._broken, self.broken_path = (method, fragment, name), None
+    def break_first(self, method, *fragments, fault):
+        """Play the fault on every such request for the first path that holds the fragments; `broken_path` tells which it is."""
+        self._broken, self.broken_path = (method, fragments, fault), None
 
     def _next(self, method, path):
         with self._lock:
             self.requests.append((method, path))
-            if self._broken and method == self._broken[0] and self._broken[1] in path:
+            if self._broken and method == self._broken[0] and all(one in path for one in self._broken[1]):
                 self.broken_path = self.broken_path or path
                 if path == self.broken_path:
                     return self._broken[2]
