@@ -24,6 +24,7 @@ from operators.benchmarks.published import Published
 from operators.extraction import Extract
 from operators.lalms.recorded import Recorded, RecordedResponses
 from operators.leaderboard import show
+from operators.schema import ITEM, RESPONSE
 from operators.store import Store
 from operators.usage import in_words
 from operators.weights import require
@@ -67,7 +68,8 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     planned = stages(settings, model, scorers, judges, items, recorded)
     check_memory((stage for stage, _ in planned), settings.cluster)
     if settings.dry_run:
-        plan.show(planned, settings.cluster, settings.store.root, Console())
+        given = (*ITEM.names, *(RESPONSE.names if isinstance(model, Recorded) else ()))
+        plan.show(planned, settings.cluster, settings.store.root, Console(), given)
         return
 
     for spec in (model, *scorers.values()):

@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
-from tests.pipelines.cli import ROOT, aria_eval
+import pytest
+
+from pipelines import judge_audit, mugen_eval
+from tests.pipelines.cli import ROOT, aria_eval, composed, evaluated
 
 
 def test_the_plan_names_stages_columns_resources_and_rows(tmp_path):
@@ -70,3 +73,34 @@ def test_only_execution_imports_ray():
         if any(line.strip().startswith(("import ray", "from ray")) for line in path.read_text().splitlines())
     ]
     assert importing == ["pipelines/execution.py"]
+
+
+@pytest.mark.parametrize("more", [(), ("+cluster=a6000x4",), ("judges=[gemini]",)])
+def test_recorded_responses_are_planned_without_a_stage_that_generates(tmp_path, more):
+    questions, responses = tmp_path / "m.jsonl", tmp_path / "r.jsonl"
+    questions.write_text(
+        '{"id": "q1", "question": "?", "choices": ["dog", "cat"], "answer": "dog", "audio": "a.wav"}\n'
+    )
+    responses.write_text('{"id": "q1", "response": "[ANSWER] dog"}\n')
+    run = evaluated(
+        tmp_path,
+        *("benchmark=manifest", f"benchmark.path={questions}", "model=recorded", f"model.path={responses}"),
+        *("dry_run=true", *more),
+    )
+    assert run.returncode == 0, run.stderr
+    assert "generate" not in run.stdout and "ProbeAudio" in run.stdout
+    assert ("judge_gemini" in run.stdout) == any("gemini" in word for word in more)
+    extract = next(line for line in run.stdout.splitlines() if line.startswith("extract"))
+    assert "1 rows" in extract
+
+
+@pytest.mark.parametrize("pipeline", ["mugen_eval", "judge_audit"])
+def test_recorded_answers_of_other_pipelines_are_planned_too(tmp_path, capsys, pipeline):
+    answers = tmp_path / "r.jsonl"
+    answers.write_text('{"id": "q1", "response": "A"}\n')
+    run = {
+        "mugen_eval": lambda config: mugen_eval.evaluate(config, tmp_path / "run", "r"),
+        "judge_audit": lambda config: judge_audit.audit(config, "r", "r"),
+    }[pipeline]
+    run(composed("model=recorded", f"model.path={answers}", "dry_run=true", pipeline=pipeline))
+    assert "dry run: nothing was started" in capsys.readouterr().out
