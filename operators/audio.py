@@ -27,6 +27,7 @@ from operators.batching import Memo
 from operators.fetching import AudioError, fetch
 from operators.fingerprint import execution_field
 from operators.locators import shown
+from operators.ogg import check_ogg
 
 FRAME_SECONDS = 0.025
 MAX_SECONDS = 1800.0
@@ -35,7 +36,6 @@ SAMPLE_RATES = range(1000, 768_001)
 UNKNOWN_SIZE = 0x7FFFF000
 NO_AUDIO = "no_audio: the row names no clip"
 _BLOCK_VALUES = 1 << 20
-_OGG_FIRST_PAGE, _OGG_LAST_PAGE = 2, 4
 _SHORTFALL = re.compile(
     r"^\s*(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE
 )
@@ -89,7 +89,7 @@ def decode(uri: str, max_seconds: float = MAX_SECONDS) -> Clip:
     """The clip at a local path or an fsspec URI (`s3://`, `file://`, `memory://` ...), mixed down to mono.
 
     Raises AudioError: missing_file, is_a_directory, permission, not_a_file, unreadable, file_too_large,
-    empty_file, not_audio, chained_stream, unknown_length, unsupported_rate, audio_too_long,
+    empty_file, not_audio, chained_stream, damaged_audio, unknown_length, unsupported_rate, audio_too_long,
     truncated_audio, no_samples, non_finite_samples, too_short.
     """
     return decode_bytes(fetch(uri), shown(uri), max_seconds)
@@ -102,7 +102,7 @@ def decode_bytes(data: bytes, name: str, max_seconds: float = MAX_SECONDS) -> Cl
 
     if not data:
         raise AudioError("empty_file", f"{name} has no bytes")
-    _check_ogg(data, name)
+    check_ogg(data, name)
     try:
         file = soundfile.SoundFile(io.BytesIO(data))
     except soundfile.LibsndfileError as error:
@@ -148,35 +148,6 @@ def _read_mono(file, name: str) -> np.ndarray:
     if done + slack < file.frames:
         raise AudioError("truncated_audio", f"{name} promises {file.frames} frames and holds {done}")
     return np.concatenate(blocks)
-
-
-def _check_ogg(data: bytes, name: str) -> None:
-    """An Ogg file holds one stream, or several side by side, and ends with a whole page marked as the last.
-
-    libsndfile reads 0 frames without that page, and only the first of streams that follow one another.
-    """
-    if not data.startswith(b"OggS"):
-        return
-    start, begun, flags, whole = 0, False, 0, False
-    while start >= 0:
-        flags, end = _ogg_page(data, start)
-        whole = end is not None and end <= len(data)
-        if flags & _OGG_FIRST_PAGE and begun:
-            detail = f"{name} holds several Ogg streams one after the other; write them as one, or as files"
-            raise AudioError("chained_stream", detail)
-        begun = begun or not flags & _OGG_FIRST_PAGE
-        start = data.find(b"OggS", end if whole else start + 4)
-    if not (whole and flags & _OGG_LAST_PAGE):
-        raise AudioError("truncated_audio", f"{name} stops before the last page of its Ogg stream")
-
-
-def _ogg_page(data: bytes, start: int) -> tuple[int, int | None]:
-    """Flags of the Ogg page at `start`, and where it says it ends; None where its header is cut off."""
-    segments = data[start + 26] if start + 26 < len(data) else None
-    table = data[start + 27 : start + 27 + (segments or 0)]
-    if segments is None or len(table) < segments:
-        return 0, None
-    return data[start + 5], start + 27 + segments + sum(table)
 
 
 def _checked(clip: Clip, name: str) -> Clip:

@@ -20,7 +20,6 @@ from operators.audio import (
     AudioError,
     Clip,
     ProbeAudio,
-    _check_ogg,
     decode,
     decode_bytes,
     pcm_hash,
@@ -132,17 +131,6 @@ def test_streams_one_after_the_other_are_refused_not_halved(subtype: str) -> Non
     for chained in (one + one, one + one[: len(one) // 2]):
         with pytest.raises(AudioError, match=r"^chained_stream: two\.ogg holds several Ogg streams"):
             decode_bytes(chained, "two.ogg")
-
-
-def test_a_page_marker_inside_sound_is_no_page() -> None:
-    def page(flags: int, payload: bytes) -> bytes:
-        return b"OggS" + struct.pack("<BBqIIIB", 0, flags, 0, 1, 0, 0, 1) + bytes([len(payload)]) + payload
-
-    first_page_inside = b"..OggS\0\2" + bytes(40)
-    _check_ogg(page(2, b"head") + page(0, first_page_inside) + page(4, first_page_inside), "one.ogg")
-    _check_ogg(page(2, b"voice") + page(2, b"music") + page(0, b"data") + page(4, b"data"), "grouped.ogg")
-    with pytest.raises(AudioError, match="truncated_audio"):
-        _check_ogg(page(2, b"head") + page(0, b"OggS\0\4" + bytes(40)), "cut.ogg")
 
 
 def test_a_damaged_middle_is_not_passed_over() -> None:
