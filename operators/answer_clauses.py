@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from operators.answer_marks import LETTER_MARK, MARK, PART, TEXT_MARK, Choices, group_of_mark, index_of_mark
 
+DISAGREE = "letter_and_text_disagree"
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -18,12 +20,25 @@ NEGATES = _words(
     "not no never neither nor cannot except excluding exclude excluded excludes eliminate eliminated "
     "eliminates eliminating reject rejected rejects rejecting rule ruled rules ruling unlike than "
     "instead besides other others nicht kein keine pas non não niet nie ni не нет 不是 不 wrong incorrect "
-    "avoid avoids avoiding ignore ignored ignoring discard discarded dismiss dismissed doubt doubts doubtful hardly scarcely barely without false unlikely less implausible irrelevant inconsistent absent impossible"
+    "avoid avoids avoiding ignore ignored ignoring discard discarded dismiss dismissed doubt doubts doubtful hardly scarcely barely without false unlikely less implausible irrelevant inconsistent absent impossible missing unsupported ❌ ✗ ✘ 🚫 "
+    "worst poorest weakest lack lacks lacking absence opposite refuse refuses refusing decline declines declining abstain "
+    "abstains abstaining seldom rarely ليس ليست لا לא नहीं değil bukan tidak không inte ikke"
 )
-_NEGATES_BACKWARD_ONLY = _words("wrong incorrect false implausible irrelevant inconsistent absent impossible")
+# These deny what stands before; what follows only in "wrong: B" and "the wrong option is B".
+_DENIES_BACKWARD = _words(
+    "wrong incorrect false implausible irrelevant inconsistent absent impossible missing unsupported ❌ ✗ ✘ 🚫"
+)
+_OFFERED = _words(": option options choice choices answer answers match guess candidate selection pick one")
 # These deny what follows and leave alone what stands before: "dog without rain".
-_NEGATES_FORWARD_ONLY = _words("without doubt doubts")
+_NEGATES_FORWARD_ONLY = _words(
+    "without doubt doubts instead than except excluding besides unlike refuse refuses refusing decline declines declining "
+    "abstain abstains abstaining lack lacks lacking opposite"
+)
 _CERTAIN = _words("doubt question")
+_DENIES_WITH = {"far": ["from"], "nothing": ["like"], "instead": ["of"]}
+# "A, no, B" takes A back; it does not deny B.
+_TAKES_BACK = _words(", ; wait sorry actually rather")
+_ARTICLES = _words("the a an")
 _AUXILIARIES = _words(
     "is are was were do does did can could would will be been seem seems also both all options option "
     "therefore choices"
@@ -43,7 +58,9 @@ FILLER = _words(
     "correcte exacta certa bonne richtig richtige"
 )
 _OPEN_TURNS = _words("or perhaps possibly maybe alternatively")
-_TURNS = _OPEN_TURNS | _words("but however though although yet wait actually")
+_TURNS = _OPEN_TURNS | _words(
+    "but however though although yet wait actually no sorry correction oops hmm mean"
+)
 _SUPPOSED = _words("could may might seems seem appears appear perhaps possibly maybe")
 # Small words between a turn and the mark that it brings: "but it is more likely B", "though I would lean towards B".
 _LIGHT = (
@@ -92,7 +109,7 @@ class Verdict:
             )
         letter = next(iter(self.letters))
         if group and letter not in group:
-            return None, "letter_and_text_disagree"
+            return None, DISAGREE
         if letter is None:
             return None, "letter_out_of_range"
         return (None, "empty_choice") if letter in choices.empty else (letter, None)
@@ -118,49 +135,72 @@ class Named:
 def sentences(marked: str) -> list[str]:
     """The sentences of a marked text; a colon or a copula at a line's end runs on."""
     marked = re.sub(r"\b(ans)\.(?=\s)", r"\1:", marked, flags=re.IGNORECASE)
+    marked = re.sub(r"\bi\.\s?e\.", "namely", marked, flags=re.IGNORECASE)
     marked = re.sub(r"(:|\b(?:is|are|es|ist|est))[ \t]{0,4}\n\s*", r"\1 ", marked)
     parts = re.split(r"(?<=[.!?])[\"')\]]{0,3}\s|(?<=[.!?])(?=" + MARK + r")|\n|[。！？]", marked)
     return [part.strip() for part in parts if part and part.strip()]
 
 
 def named(tokens: list[str]) -> list[Named]:
-    """The marks among `tokens`, each affirmed or denied ("not A", "B rather than A", "A and B are wrong")."""
+    """The marks among `tokens`, each affirmed or denied ("not A", "B rather than A", "A and B are wrong", "A: no")."""
     found: list[Named] = []
-    negated, run, last = False, 0, -1  # `run`: how many of the last marks stand in one list
+    # `run`: how many of the last marks stand in one list; `last`, `denial`, `reset`: where the last of each stood.
+    negated, run, last, denial, reset = False, 0, -1, -1, -1
     for place, token in enumerate(tokens):
         word = token.lower()
         if _IS_MARK.match(token):
             found.append(Named(place, token, not negated))
             run, last = run + 1, place
         elif _is_negation(word, tokens, place):
-            contrasts = (
-                word == "not" and place == last + 1 and _continues_list(tokens, place)
-            )  # "A not B" is A
-            if (
-                run
-                and not contrasts
-                and word not in _NEGATES_FORWARD_ONLY
-                and all(
-                    between.lower() in _AUXILIARIES
-                    for between in tokens[last + 1 : place]
-                    if between.isalnum()
-                )
-            ):
-                found[-run:] = [Named(mark.place, mark.mark, False) for mark in found[-run:]]
-            negated, run = word not in _NEGATES_BACKWARD_ONLY, 0
+            back = 1 if found and _crosses_out(tokens, last, place) else run
+            if back and _denies_before(word, tokens, last, place):
+                found[-back:] = [Named(mark.place, mark.mark, False) for mark in found[-back:]]
+            negated = word not in _DENIES_BACKWARD or (
+                last <= reset and (not word.isalpha() or _next(tokens, place) in _OFFERED)
+            )
+            run, denial = 0, place
+        elif word in (":", "answer") and negated and last < denial:
+            continue  # "unlikely: A", "I refuse to answer about A"
         elif word in _RESETS or (word == "," and not _continues_list(tokens, place)):
-            negated, run = False, 0
+            negated, run, reset = False, 0, place
         elif word not in LIST_WORDS and word not in _AUXILIARIES and word.isalnum():
             run = 0
     return found
 
 
+def _next(tokens: list[str], place: int) -> str:
+    """The token after a place, in small letters; empty at the end."""
+    return tokens[place + 1].lower() if place + 1 < len(tokens) else ""
+
+
+def _crosses_out(tokens: list[str], last: int, place: int) -> bool:
+    """Whether a denial stands by itself behind a mark: "A: no", "A - wrong", "A (incorrect)"."""
+    between = tokens[last + 1 : place]
+    return bool(between) and set(between) <= {":", "-", "=", "("} and _next(tokens, place) in ("", *".,;!)")
+
+
+def _denies_before(word: str, tokens: list[str], last: int, place: int) -> bool:
+    """Whether a denial is said of the mark at `last`."""
+    if word in _NEGATES_FORWARD_ONLY:
+        return False
+    if word == "not" and place == last + 1 and _continues_list(tokens, place):
+        return False  # "A not B" is A
+    between = [token.lower() for token in tokens[last + 1 : place] if token.isalnum()]
+    return all(one in _AUXILIARIES or one in _ARTICLES for one in between)
+
+
 def _is_negation(word: str, tokens: list[str], place: int) -> bool:
-    """Whether a word denies: "without a doubt" and "nothing but" do not, "anything but" does."""
+    """Whether a word denies: "without a doubt" and "nothing but" do not, "anything but" and "far from" do."""
     before = tokens[place - 1].lower() if place else ""
     after = [token.lower() for token in tokens[place + 1 : place + 3] if token.lower() not in ("a", "any")]
     if word == "but":
         return before == "anything"
+    if word in _DENIES_WITH:
+        return _DENIES_WITH[word] == after[:1]
+    if word == "least":
+        return before != "at"
+    if word == "no" and after[:1] and after[0] in _TAKES_BACK:
+        return False
     if word in ("no", "without"):
         return not _CERTAIN & set(after[:1])
     if word == "doubt":
@@ -252,7 +292,7 @@ def _turn_before(tokens: list[str], held: int, mark: Named) -> int | None:
         return None
     for place in range(mark.place - 1, max(held, mark.place - _FAR), -1):
         word = tokens[place].lower()
-        if word in _TURNS:
+        if word in _TURNS and not (word == "no" and _is_negation(word, tokens, place)):
             reason = any(token.lower() in ENDS - _TURNS for token in tokens[max(held, place - _FAR) : place])
             return None if word == "or" and reason else place
         if word[0].isalnum() and word not in _LIGHT:
@@ -273,7 +313,9 @@ def _main_clause(tokens: list[str]) -> list[str]:
     for place in range(first + 1, len(tokens)):
         word = tokens[place].lower()
         held = "".join(tokens[place + 1 : place + 3])
-        if word in ENDS or word == ";" or (word == "(" and not re.fullmatch(rf"{MARK}\)", held)):
+        crossed = word == "(" and _next(tokens, place) in NEGATES and _next(tokens, place + 1) == ")"
+        kept = crossed or re.fullmatch(rf"{MARK}\)", held)
+        if word in ENDS or word == ";" or (word == "(" and not kept):
             return tokens[:place]
     return tokens
 

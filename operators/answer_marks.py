@@ -62,11 +62,23 @@ _PUNCTUATION = str.maketrans(
 _KNOWN_TAG = re.compile(
     r"</[\w ]{1,20}>?|<\s?(?i:answer|think|thinking|thought|step|summary|em|strong)\s?>|<(?:br|p|b|i)\s?/?>"
 )
+# What ends a turn in a model's own format, where it was not left out of the response.
+_CONTROL_TOKEN = re.compile(
+    r"<\|[\w ]{1,40}\|>|</?(?:s|u|eos|bos|pad|unk|end_of_turn|start_of_turn|end_of_utterance)>|\[/?(?:INST|EOS|END)\]",
+    re.IGNORECASE,
+)
+_MATHS_LETTER = re.compile(
+    r"\$\s?(?:\\(?:text|math|bold)\w{0,4}\{)?([A-Za-z])\}?\s?\$|\\\(\s?([A-Za-z])\s?\\\)"
+)
+_WRITTEN_BREAK = re.compile(r"\\n(?![a-z])")
 _RUN = re.compile(r"([^\w\s]|[^\S\n])\1{3,}")
 # Cyrillic and Greek capitals that look like Latin ones; they count as such only in a text without other such letters.
 _ALIKE = str.maketrans("АВСЕНАаеΑΒΕΗ", "ABCEHAaeABEH")
 _FOREIGN = re.compile("[\u0370-\u03ff\u0400-\u04ff]")
-_WORD = re.compile(r"\d+(?:[.,:]\d+)*|(?<![^\W_])-(?=\d)|[^\W\d_]+(?:'[^\W\d_]+)*|[#♯♭+/%°$€£=]")
+# "<100 Hz" and ">100 Hz" differ by their sign alone; an arrow is none.
+_WORD = re.compile(
+    r"(?<![-=<>])[<>≤≥](?=\s?\d)|\d+(?:[.,:]\d+)*|(?<![^\W_])-(?=\d)|[^\W\d_]+(?:'[^\W\d_]+)*|[#♯♭+/%°$€£=]"
+)
 # "A minor" and "A:7" are chords: there the letter is no article.
 _ARTICLE = re.compile(
     r"(?<![^\s\"'(\[,;:])(?:a\s+(?!(?:minor|major|flat|sharp|natural|min|maj|dim|aug|sus)\b)(?=[^\W\d_])"
@@ -85,6 +97,7 @@ class Choices:
     groups: tuple[tuple[int, ...], ...]
     group_of: dict[tuple[str, ...], int]
     letters: dict[str, int]
+    labelled: dict[int, re.Pattern[str]]
     empty: frozenset[int]
     texts: tuple[str, ...]
     numeric: bool
@@ -94,15 +107,21 @@ def normalise(text: str) -> str:
     """NFKC (full-width and circled letters become plain), no invisible characters, one form of quote and
     dash, numbers of several words in digits.
     """
-    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).translate(_PUNCTUATION)
+    text = _WRITTEN_BREAK.sub("\n", _CONTROL_TOKEN.sub("\n", _INVISIBLE.sub("", text)))
+    text = _MATHS_LETTER.sub(lambda found: f" {found[1] or found[2]} ", text)
+    text = unicodedata.normalize("NFKC", text).translate(_PUNCTUATION)
     if not text.isascii() and set(_FOREIGN.findall(text)) <= {chr(code) for code in _ALIKE}:
         text = text.translate(_ALIKE)
     return with_digits(_RUN.sub(r"\1\1\1", _INVISIBLE.sub("", _KNOWN_TAG.sub(" ", text))))
 
 
 def key_of(text: str) -> tuple[str, ...]:
-    """The words of a normalised text, case-folded, for comparison: no articles, numbers as digits, 79.0 as 79."""
-    return tuple(map(_canonical, _WORD.findall(_ARTICLE.sub("", text).casefold())))
+    """The words of a normalised text, case-folded, for comparison: no articles, numbers as digits, 79.0 as 79.
+
+    A text without words is its pictures ("😀").
+    """
+    words = _WORD.findall(_ARTICLE.sub("", text).casefold())
+    return tuple(map(_canonical, words or [sign for sign in text if unicodedata.category(sign) == "So"]))
 
 
 def _canonical(word: str) -> str:
@@ -124,16 +143,27 @@ def prepare(choices: tuple[str, ...]) -> Choices:
         if key := key_of(text):
             indices.setdefault(key, []).append(index)
     single = {text.upper(): i for i, text in enumerate(texts) if re.fullmatch("[A-Za-z]", text)}
-    letters = single or dict(zip(string.ascii_uppercase, range(len(choices)), strict=False))
+    labels = dict(zip(string.ascii_uppercase, range(len(choices)), strict=False))
     group_of = {key: group for group, key in enumerate(indices)}
     return Choices(
         groups=tuple(map(tuple, indices.values())),
         group_of=group_of,
-        letters=letters,
+        letters=single or labels,
+        labelled={
+            i: _label_and_text(letter, texts[i]) for letter, i in labels.items() if single and texts[i]
+        },
         texts=tuple(text.casefold() for text in texts),
         empty=frozenset(range(len(choices))) - {i for group in indices.values() for i in group},
         numeric=any(any(map(str.isdigit, "".join(key))) for key in indices),
     )
+
+
+def _label_and_text(letter: str, text: str) -> re.Pattern[str]:
+    """A choice under its label, to the end of a clause: "(B) F", "B. F"."""
+    key = key_of(text)
+    phrase = _phrase(key) if key and len("".join(key)) > 1 else re.escape(text)
+    ending = r"(?=\s*(?:[.,;!?)\]\"'\n]|\Z))"
+    return re.compile(rf"(?<![\w'])[(\[]?(?i:{letter})\s?[)\].:]\s{{0,3}}[\"']?(?i:{phrase}){ending}")
 
 
 def _without_letters(texts: list[str]) -> list[str]:
@@ -176,6 +206,8 @@ def _phrase(key: tuple[str, ...]) -> str:
         after += r"(?![.,:]\d)"
     if first.isdigit():
         before += r"(?<!\A-)(?<![\s(]-)"
+    if first[0].isdigit():
+        before += r"(?<!(?<![-=<>])[<>≤≥])(?<!(?<![-=<>])[<>≤≥]\s)"
     if len(key) == 1 and first.isdigit():
         before += "(?<!least )(?<!most )(?<!than )(?<!about )"
     if len(key) == 1 and first in {"1", "none", "all", "both", "some"}:
@@ -211,7 +243,7 @@ _STANDING = re.compile(
     rf"|(?<![{_LATIN}'./#-])(?P<paren>[A-Za-z])\s?\)"
     rf"|\b(?i:options?|choices?|letter|alternative|opci[oó]n|opção|opzione|вариант|选项|選項)\s{{0,2}}[:#]?\s{{0,2}}[\"'(\[]{{0,2}}"
     rf"(?P<option>[A-Z]|[b-hj-z]|a(?=[\"')\]]*\s*(?:\Z|[.,;!?\n])))(?![{_LATIN}'#♯♭])[\"')\]]{{0,2}}"
-    rf"|(?<![{_LATIN}'.#$-])(?P<bare>[A-Z])(?![{_LATIN}'#♯♭])"
+    rf"|(?<![{_LATIN}.#$-])(?<!\w')(?P<bare>[A-Z])(?![{_LATIN}#♯♭]|'[^\W_])"
     rf"(?=\s{{0,3}}(?:\Z|[.,;:!?()\]}}\"'\n。，、|/=>-]|(?:{_CONNECTIVE})\b|{TEXT_MARK}|[^\x00-\u024f]))"
     rf"|(?:(?<=[\s:=\"'])|\A)(?P<lower>[a-z])(?=[\"')\]}}]?\s{{0,3}}(?:\Z|[.,;!?}}\n。]))"
 )
@@ -220,12 +252,14 @@ _NUMBERED = re.compile(
     rf"|(?<![\w)])[(\[]\s?(?P<label>\d{{1,2}})\s?[)\]](?=\s{{0,3}}{TEXT_MARK})",
     re.IGNORECASE,
 )
+_RANGE = re.compile(r"(?<![\w'])([A-Z])\s?(?:-|\bto\b|\bthrough\b)\s?([A-Z])(?![\w'#♯♭-])")
 _OPTION_NUMBER = re.compile(rf"\b(?:option|choice)\s{TEXT_MARK}", re.IGNORECASE)
 _LETTER_THEN_TEXT = re.compile(rf"({LETTER_MARK})[\s).:\]\"'>=-]{{1,8}}({TEXT_MARK})")
 
 
 def mark(text: str, choices: Choices) -> str:
     """A normalised text with every mention of a choice replaced by its mark."""
+    text = _labelled(text, choices)
     if pattern := _pattern(tuple(choices.group_of)):
         text = pattern.sub(_texted, text)
     if choices.numeric:
@@ -233,8 +267,16 @@ def mark(text: str, choices: Choices) -> str:
         text = _OPTION_NUMBER.sub(" ", text)
     else:
         text = _NUMBERED.sub(lambda match: _numbered(match, choices), text)
+    text = _RANGE.sub(r"\1 / \2", text)
     text = _STANDING.sub(lambda match: _lettered(match, choices), text)
     return _LETTER_THEN_TEXT.sub(r"\1 \2", text)
+
+
+def _labelled(text: str, choices: Choices) -> str:
+    """ "(B) F" as one mark, where F is the second choice: of choices that are letters themselves a label says too little."""
+    for letter, expression in choices.labelled.items():
+        text = expression.sub(f" {chr(_LETTER + letter)} ", text)
+    return text
 
 
 def _texted(match: re.Match[str]) -> str:
@@ -245,6 +287,14 @@ def _texted(match: re.Match[str]) -> str:
 
 def _lettered(match: re.Match[str], choices: Choices) -> str:
     letter = match[match.lastgroup or 0]
+    label = (
+        match.lastgroup in ("bracket", "option")
+        and choices.labelled
+        and letter.upper() not in choices.letters
+    )
+    place = string.ascii_uppercase.find(letter.upper()) if label else -1
+    if place in choices.labelled:
+        return f" {chr(_LETTER + place)} "
     article = (
         match.lastgroup == "bare"
         and letter == "A"

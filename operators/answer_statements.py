@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from operators.answer_clauses import ENDS, FILLER, LIST_WORDS, NEGATES, TOKEN, Verdict, affirmed, all_affirmed
-from operators.answer_marks import LETTER_MARK, MARK, PART, TEXT_MARK
+from operators.answer_marks import LETTER_MARK, MARK, PART, TEXT_MARK, group_of_mark, index_of_mark
 
 _NOUNS = (
     r"\bans\b(?=\s?[:=])|(?<!to )(?<!not )\banswers?\b(?!\s(?:choices|options|this|the question|from|accurately))|\bsolution\b|\brespuesta\b|\bréponse\b|"
@@ -151,7 +151,8 @@ def declared(sentence: str) -> Verdict:
     for cue in reversed(cues[-_CUES:]):
         if _OPINION.search(cue.group()) and not _is_whole_opinion(sentence[cue.end() : cue.end() + _REACH]):
             continue
-        if verdict := affirmed(sentence[cue.end() : cue.end() + _REACH], most_words=6, blocks=True):
+        said = sentence[cue.end() : cue.end() + _REACH].partition(";")[0]
+        if verdict := affirmed(said, most_words=6, blocks=True):
             return verdict
     before = sentence[max(0, cues[0].start() - _REACH) : cues[0].start()] if cues else ""
     gap = re.split(MARK, before)[-1]
@@ -301,6 +302,22 @@ def retracts(sentence: str) -> Verdict:
         return Verdict()
     taken_back = _TAKEN_BACK.match(sentence)
     return all_affirmed(sentence[taken_back.end() :] if taken_back else sentence)
+
+
+_APPOSED = re.compile(
+    rf"({LETTER_MARK})[\s)\]\"'*]{{0,4}},?\s{{0,2}}[(-]?\s?"
+    r"(?:which\s(?:is|means|says|stands for)|that\sis|namely|meaning|i\.?e\.?|(?:as|because|since)\s(?:it|this|that)(?:'s|\sis|\swas))"
+    rf"\b,?\s(?:(?:clearly|simply|the|an?|option|choice|answer)\s){{0,3}}[\"'(]{{0,2}}({TEXT_MARK})(?!{PART})(?=\W*(?:[.,;)!]|\Z))",
+    re.IGNORECASE,
+)
+
+
+def apposed(sentence: str) -> list[Verdict]:
+    """What a sentence says a letter stands for: "B, which is a dog", "B, as it is a dog"."""
+    return [
+        Verdict(frozenset([index_of_mark(letter)]), frozenset([group_of_mark(text)]))
+        for letter, text in _APPOSED.findall(sentence)
+    ]
 
 
 def unlisted_alternative(sentence: str) -> bool:

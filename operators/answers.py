@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from operators import answer_statements as statements
-from operators.answer_clauses import Verdict, affirmed, denies, only_filler, sentences, turned
+from operators.answer_clauses import DISAGREE, Verdict, affirmed, denies, only_filler, sentences, turned
 from operators.answer_marks import MARK, PART, Choices, key_of, mark, normalise, prepare
 from operators.cot import parse_slots
 
@@ -65,12 +65,14 @@ _IN_SENTENCE = re.compile(
 )
 # "A:7" is a chord, "A: dog" a letter and a choice.
 _LETTER_PREFIX = re.compile(r"\A[(\[]?[A-Za-z](?:[)\]][.:]?\s*|[.:]\s+)(?=\w)")
+_SIGN = re.compile(r"\s*[<>]\s?(?=\d)")  # what tells "<100 Hz" from ">100 Hz" is no punctuation
 _OUTER = ".,;:!?\"'`*_()[]{}<>。！？，、…“”‘’" + string.whitespace
 
 
 def _plain(text: str) -> str:
     """Case-folded, outer punctuation and a letter prefix stripped: for the candidate and the choices alike."""
-    text = text.strip(_OUTER)
+    sign = _SIGN.match(text)
+    text = (sign[0] if sign else "") + text.strip(_OUTER)
     return " ".join(_LETTER_PREFIX.sub("", text, count=1).casefold().split())
 
 
@@ -129,7 +131,8 @@ def _robust(response: str, choices: Choices) -> Extraction:
     return _read(mark(normalise(zone), choices), choices, tag)
 
 
-# In comparing words the article "a" is left out; where it stands like a letter it must not be.
+# In comparing words signs are left out, and so is the article "a"; what denies, or stands like a letter, must not be.
+_CROSS = re.compile("[❌✗✘🚫]")
 _LETTER_A = re.compile(r"\b[aA]\s?[)\].:}-]|[(\[{]\s?[aA]\b")
 
 
@@ -140,7 +143,7 @@ def _equal(text: str, choices: Choices) -> int | None:
     plain = normalise(text).strip()
     if plain.rstrip("\"') ]").endswith("?") and plain.casefold() not in choices.texts:
         return None  # it asks
-    if _LETTER_A.search(plain) and plain.casefold() not in choices.texts:
+    if _CROSS.search(plain) or (_LETTER_A.search(plain) and plain.casefold() not in choices.texts):
         return None
     group = choices.group_of.get(key_of(plain))
     return choices.groups[group][0] if group is not None and len(choices.groups[group]) == 1 else None
@@ -190,6 +193,8 @@ def _settle(verdict: Verdict, choices: Choices, stage: str, sentence: str) -> Ex
         return _refuse(reason or "no_choice_named")
     if statements.unlisted_alternative(sentence):
         return _refuse("several_choices")
+    if any(said.resolve(choices)[1] == DISAGREE for said in statements.apposed(sentence)):
+        return _refuse(DISAGREE)
     others = [turn for turn in turned(sentence, verdict) if turn.verdict.resolve(choices)[0] != index]
     if not others:
         return Extraction(index, stage, None)
@@ -219,9 +224,6 @@ def _bare(text: str) -> Verdict | None:
 _OPENS = re.compile(rf"[\W_]{{0,4}}{MARK}\s?{MARK}?(?:\s?[.,:;)!-]|\s*\Z)")
 
 
-_CROSSED = re.compile(rf"[\W_]{{0,4}}{MARK}\W{{1,4}}(?:no|not|nope|wrong|incorrect|false)\W*", re.IGNORECASE)
-
-
 def _opening(said: list[str], tagged: bool) -> Verdict | None:
     """What the first sentence names: anything in an answer slot, else only a mark that opens it ("B. Because
     ...").
@@ -232,7 +234,7 @@ def _opening(said: list[str], tagged: bool) -> Verdict | None:
     starts = [sentence for sentence in said if _OPENS.match(sentence)]
     if not _OPENS.match(said[0]) or len({re.search(MARK, s).group() for s in starts}) > 1:  # type: ignore[union-attr]
         return None
-    return Verdict() if _CROSSED.fullmatch(said[0]) else affirmed(said[0])
+    return affirmed(said[0])
 
 
 def _last_declared(said: list[str], choices: Choices, tag: str) -> Extraction | None:
@@ -278,7 +280,7 @@ def _contradiction(said: list[str], place: int, index: int, verdict: Verdict, ch
         earlier = statements.declared(before) or statements.concluded(before)
         other = earlier.resolve(choices)[0]
         if other not in (None, index) and bool(earlier.letters) != bool(verdict.letters):
-            return "letter_and_text_disagree"
+            return DISAGREE
     later = [
         statements.concluded(sentence) or statements.retracts(sentence) for sentence in said[place + 1 :]
     ]

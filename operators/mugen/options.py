@@ -275,7 +275,7 @@ class Asked(NamedTuple):
 class RuleReader:
     """Reads options by the rules of this file. Free, deterministic, and it refuses rather than guesses."""
 
-    version: ClassVar[int] = 8
+    version: ClassVar[int] = 9
 
     def read(self, asked: Sequence[Asked]) -> list[Extraction]:
         """One extraction per response."""

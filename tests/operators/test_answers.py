@@ -40,6 +40,121 @@ HABITS = {
         ("(B) cat", U, 1),
         ("B: cat", U, 1),
     ],
+    "turned down": [
+        *(
+            (f"[ANSWER] {said}", U, None)
+            for said in (
+                "least likely: cat",
+                "unlikely: cat",
+                "ruled out: cat",
+                "eliminated: cat",
+                "absent: cat",
+                "false: cat",
+                "cat: no",
+                "cat (incorrect)",
+                "cat - no",
+                "cat = false",
+                "cat ❌",
+                "❌ cat",
+                "lack of cat",
+                "nothing like a cat",
+                "far from a cat",
+                "The worst option is B",
+                "The incorrect option is B",
+                "B is the worst",
+                "Incorrect answer: cat",
+                "the opposite of cat",
+                "I refuse to answer about the cat.",
+            )
+        ),
+        ("I decline to say cat.", U, None),
+        ("I abstain from choosing cat", U, None),
+        ("I choose to abstain; a cat might be there.", U, None),
+        ("[ANSWER] ليس كلب", ("كلب", "قطة"), None),
+        ("[ANSWER] at least a cat", U, 1),
+        ("[ANSWER] cat instead of dog", U, 1),
+        ("[ANSWER] cat, no dog", U, 1),
+        ("[ANSWER] B (not A)", U, 1),
+        ("[ANSWER] The absent sound is the cat", U, 1),
+    ],
+    "taken back": [
+        *(
+            (said, U, None)
+            for said in (
+                "[ANSWER] B, no wait, C",
+                "[ANSWER] cat, wait no, dog",
+                "The answer is B, no, C.",
+                "The answer is B - sorry, C.",
+                "[ANSWER] B, correction: C",
+                "[ANSWER] B (I mean C)",
+                "[ANSWER] A to D",
+                "[ANSWER] A-D",
+            )
+        ),
+    ],
+    "a letter that stands for another text": [
+        *(
+            (said, U, None)
+            for said in (
+                "The answer is B, which is dog",
+                "[ANSWER] B, i.e. dog",
+                "[ANSWER] B, as it is a dog",
+                "[ANSWER] B, that is, the dog.",
+            )
+        ),
+        ("[ANSWER] B, as it is a cat", U, 1),
+        ("[ANSWER] B, because the dog is far away", U, 1),
+    ],
+    "end tokens and maths": [
+        *(
+            (f"[ANSWER] {said}", U, 1)
+            for said in (
+                "B<|im_end|>",
+                "(B)<|endoftext|>",
+                "B<eos>",
+                "B<end_of_turn>",
+                "cat[/INST]",
+                "$B$",
+                "\\(B\\)",
+                "$\\text{B}$",
+                "<u>B</u>",
+                "{'answer': 'B'}",
+                "B\\nExplanation: dog",
+            )
+        ),
+    ],
+    "choices that are letters, under their labels": [
+        *(
+            (form.format(label="ABCD"[place], text=text), choices, place)
+            for choices in (
+                ("C", "F", "G7", "Am"),
+                ("T", "F"),
+                ("I", "II", "III", "IV"),
+                ("D", "C", "B", "A"),
+                ("Bb", "C", "F"),
+            )
+            for place, text in enumerate(choices)
+            for form in (
+                "[ANSWER] ({label}) {text}",
+                "[ANSWER] {text}",
+                "[ANSWER] {label}. {text}",
+                "The answer is ({label}) {text}.",
+            )
+        ),
+        ("[ANSWER] (B)", ("C", "F", "G7", "Am"), 1),
+        ("The chord is D.", ("C", "F", "G7", "Am"), None),
+        ("[ANSWER] (B) C", ("C", "F", "G7", "Am"), None),
+    ],
+    "signs and pictures": [
+        *(
+            (f"[ANSWER] {text}", choices, place)
+            for choices in (("<100 Hz", ">100 Hz"), ("< 5 s", "> 5 s"), ("≤5", "≥5"), ("😀", "😢"))
+            for place, text in enumerate(choices)
+        ),
+        ("[ANSWER] >100 Hz", ("100 Hz", "200 Hz"), None),
+        ("[ANSWER] 100 Hz", ("<100 Hz", ">100 Hz"), None),
+        ("The pitch falls -> 100 Hz", ("100 Hz", "200 Hz"), 0),
+    ],
     "article read as A": [
         ("The answer is a mystery.", U, None),
         ("The answer is a cat.", U, 1),
@@ -543,6 +658,7 @@ def test_robust_stages(response, stage):
         ("[ANSWER] A:7/1", ("E:7/1", "A:7/1"), (1, "exact")),
         ("[ANSWER] dog", ("", "dog"), (1, "exact")),
         ("[ANSWER] four", ("four", "four"), (0, "exact")),
+        ("[ANSWER] >100 Hz", ("<100 Hz", ">100 Hz"), (1, "exact")),
     ],
 )
 def test_paper_rule(response, choices, expected):
