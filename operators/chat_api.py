@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, ConfigDict, Field, field_validator
 from pydantic.dataclasses import dataclass
 
-from operators.chat_faults import looks_like_a_key, where_a_key_is
+from operators.chat_faults import may_be_a_key, where_a_key_is
 from operators.fingerprint import execution_field
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ChatUnavailable(RuntimeError):
 
 
 def _name_of_a_variable(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) or looks_like_a_key(text):
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) or may_be_a_key(text):
         raise ValueError("this is the name of an environment variable, never the key itself")
     return text
 

@@ -11,11 +11,16 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from operators.base import ROW_ERRORS
 from operators.chat_api import SPENT, UNAVAILABLE, ChatEndpoint, Reply
-from operators.chat_faults import BROKEN_OFF, Fault, redacted, what_happened
+from operators.chat_faults import BROKEN_OFF, Fault, redacted, what_happened, without_key
 from operators.chat_pace import Pace
 from operators.locators import shown
 from operators.text import without_control_tokens
+
+# What reading an answer may raise, in the client or here: an answer is untrusted, and one nested without end is a
+# RecursionError of the JSON reader. Each concerns one request.
+UNREADABLE = (*ROW_ERRORS, RecursionError, TypeError, AttributeError)
 
 
 def harmless(message: Mapping[str, Any], control_tokens: Sequence[str]) -> dict[str, Any]:
@@ -67,8 +72,13 @@ class ChatClient:
         import openai
 
         spec = self._spec
+        straight = openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=spec.timeout_seconds)
         async with openai.AsyncOpenAI(
-            api_key=self._key, base_url=spec.base_url, timeout=spec.timeout_seconds, max_retries=0
+            api_key=self._key,
+            base_url=spec.base_url,
+            timeout=spec.timeout_seconds,
+            max_retries=0,
+            http_client=straight,
         ) as client:
             self._pace.start()
             return list(await asyncio.gather(*(self._ask(client, body) for body in bodies)))
@@ -117,7 +127,7 @@ class ChatClient:
                 reply, fault = self._read(
                     await client.chat.completions.create(**sent, extra_body=rest or None)
                 )
-        except (openai.OpenAIError, TimeoutError, ValueError) as error:
+        except (openai.OpenAIError, TimeoutError, *UNREADABLE) as error:
             reply, fault = None, what_happened(error, spec.timeout_seconds, self._key)
         finally:
             self._reserved -= reserve
@@ -153,7 +163,7 @@ class ChatClient:
                 if cut
                 else "the server answered without a text"
             )
-        return Reply(None if reason else text, finish, usage, reason), None
+        return Reply(None if reason else without_key(text, self._key), finish, usage, reason), None
 
     def _count(self, raw: Any) -> dict[str, float]:
         """Token counts of one reply, and its cost where prices are known; adds the cost to what is spent.

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from operators.text import encodable
 
+MARK = "***"  # stands where a key stood
 LONGEST = 200  # characters of a server's own words in a reason
 # What servers call a request that they will not answer because of what is in it.
 _FILTERED = re.compile(r"content_?(?:filter|policy)|safety|moderation|blocked", re.IGNORECASE)
+# How servers that do not answer 401 say that the key is wrong, at the beginning of their message; Gemini's says 400.
+_WRONG_KEY = re.compile(
+    r"\s*(?:incorrect |invalid )?api[ _]key (?:not valid|invalid|expired|provided)", re.IGNORECASE
+)
+_WRONG_KEY_CODES = ("API_KEY_INVALID", "invalid_api_key")
 BROKEN_OFF = (
     "error",
     "abort",
@@ -27,6 +35,8 @@ _WHOLE_KEY = re.compile(
     r"|(?:sk|pk|rk|gsk|hf|key)[-_](?=[\w-]*[0-9])(?=[\w-]*[A-Za-z])[A-Za-z0-9][\w-]{15,}"
 )
 _BEARER = re.compile(r"\bBearer [\w.~+/-]{8,}", re.IGNORECASE)
+LEAST_KEY = 8  # characters of a key that give it away
+_USUAL_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,59}|[a-z_]{1,60}")
 _SECRET_NAME = re.compile(
     r"api_?key|access_?key|(?:access|auth|bearer|api)_?token|authori[sz]ation|secret|passw", re.I
 )
@@ -36,6 +46,13 @@ def looks_like_a_key(text: str) -> bool:
     """Whether a word of `text` is spelled as the keys of chat servers are."""
     words = re.split(r"[\s\"',;:=(){}\[\]]+", text)
     return bool(_BEARER.search(text)) or any(_WHOLE_KEY.fullmatch(word) for word in words)
+
+
+def may_be_a_key(name: str) -> bool:
+    """Whether what should be the name of an environment variable may be a key itself: no such variable is set, and it is not
+    spelled as variables are (LIKE_THIS, or small letters)."""
+    unusual = not _USUAL_VARIABLE.fullmatch(name) and len(name) >= LEAST_KEY
+    return looks_like_a_key(name) or (unusual and name not in os.environ)
 
 
 def where_a_key_is(fields: Any, path: str = "") -> str | None:
@@ -85,13 +102,17 @@ def what_happened(error: Exception, timeout_seconds: float, key: str) -> Fault:
 
 
 def _by_status(error: Any, key: str) -> Fault:
-    status, code, said = error.status_code, _code(error.body), redacted(_message(error.body), key)
+    status, code, said = error.status_code, _code(error.body, key), redacted(_message(error.body), key)
     about = f"HTTP {status}" + (f", {code}" if code else "") + (f": {said}" if said else "")
     if status == 429:
         if _NO_MONEY.search(code):
             return Fault("stop", f"quota_exhausted: {about}", stops=True)
         return Fault("wait", f"rate_limited: {about}", retry_after(error.response.headers))
-    if status in (401, 403):
+    if 300 <= status < 400 and (place := error.response.headers.get("location")):
+        # Not followed: the request, and the questions in it, would go to an address that nobody chose.
+        there = f"refused: HTTP {status}: the server sends on to {redacted(_host(place), key)}, which is not followed"
+        return Fault("stop", f"{there}; set base_url to the address that answers", stops=True)
+    if status in (401, 403) or (status == 400 and _wrong_key(error.body)):
         # Servers quote keys, whole or in part, when they refuse them.
         return Fault("stop", f"key_refused: {type(error).__name__}, HTTP {status}", stops=True)
     if status in (402, 404, 405):
@@ -120,16 +141,60 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 def redacted(text: str, key: str) -> str:
     """`text` on one line, at most LONGEST characters, without the key or anything that looks like one, fit for UTF-8."""
-    text = encodable(text)
-    bare = text.replace(key, "***") if len(key) > 4 else text
-    bare = " ".join(_KEYS.sub("***", bare).split())
+    bare = " ".join(_KEYS.sub(MARK, without_key(encodable(text), key)).split())
     return bare if len(bare) <= LONGEST else f"{bare[: LONGEST - 3]}..."
 
 
-def _code(body: object) -> str:
+def without_key(text: str, key: str) -> str:
+    """`text` with MARK for the key, and for every part of it that gives it away.
+
+    That is LEAST_KEY characters in a row or more, unless they spell a word: a part in letters of one case. A key shorter
+    than that ("EMPTY", "none") is a placeholder of servers that want none, and a word in answers.
+    """
+    if len(key) < LEAST_KEY:
+        return text
+    text = text.replace(key, MARK)
+    pieces = {key[start : start + LEAST_KEY] for start in range(len(key) - LEAST_KEY + 1)}
+    starts = [found.start() for found in re.finditer(f"(?={'|'.join(map(re.escape, sorted(pieces)))})", text)]
+    kept, done = [], 0
+    for start, stop in _runs(starts):
+        quoted = text[start:stop]
+        word = quoted.isalpha() and (quoted.islower() or quoted.isupper() or quoted.istitle())
+        kept += [text[done:start], quoted if word else MARK]
+        done = stop
+    return "".join([*kept, text[done:]])
+
+
+def _runs(starts: list[int]) -> list[tuple[int, int]]:
+    """(start, stop) of what pieces of LEAST_KEY characters cover that begin at `starts`, in order."""
+    runs: list[tuple[int, int]] = []
+    for start in starts:
+        joined = bool(runs) and start <= runs[-1][1]
+        runs[-1 if joined else len(runs) :] = [(runs[-1][0] if joined else start, start + LEAST_KEY)]
+    return runs
+
+
+def _wrong_key(body: object) -> bool:
+    """Whether a refused request was refused for its key: told by a code, or by how the message begins."""
+    inner = _inner(body)
+    details = inner["details"] if isinstance(inner.get("details"), list) else []
+    codes = [inner.get("code"), *(one.get("reason") for one in details if isinstance(one, dict))]
+    return bool(_WRONG_KEY.match(_message(body))) or any(code in _WRONG_KEY_CODES for code in codes)
+
+
+def _host(address: str) -> str:
+    """Where a redirect leads, without user, path and query, any of which may be a secret."""
+    try:
+        parts = urlsplit(address)
+        return parts.hostname or "another path of its own"
+    except ValueError:
+        return "an address that cannot be read"
+
+
+def _code(body: object, key: str) -> str:
     inner = _inner(body)
     codes = [str(inner[name]) for name in ("code", "type") if inner.get(name)]
-    return codes[0] if codes and re.fullmatch(r"[\w. -]{1,60}", codes[0]) else ""
+    return redacted(codes[0], key) if codes and re.fullmatch(r"[\w. -]{1,60}", codes[0]) else ""
 
 
 def _message(body: object) -> str:

@@ -25,7 +25,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from operators.base import ColumnError
 from operators.chat_api import ChatUnavailable
-from operators.chat_faults import looks_like_a_key
+from operators.chat_faults import looks_like_a_key, may_be_a_key
 from operators.locators import holds_credentials
 from operators.store import StoreError
 from operators.tables import TableError
@@ -212,7 +212,7 @@ def refuse_credentials(arguments: Sequence[str]) -> None:
     """
     for word in arguments:
         key = word.partition("://")[0].partition("=")[0].lstrip("+~") if "=" in word else "an argument"
-        if said := _secret_in(word):
+        if said := _secret_in(word, word.partition("=")[2] if key.endswith("key_variable") else ""):
             sys.exit(said.format(key=key))
 
 
@@ -226,9 +226,16 @@ _KEY = (
 )
 
 
-def _secret_in(text: str) -> str | None:
-    """What to say of a text that nobody may see, {key} standing for where it was found; None: it is no secret."""
-    return _CREDENTIALS if holds_credentials(text) else _KEY if looks_like_a_key(text) else None
+def _secret_in(text: str, variable: str) -> str | None:
+    """What to say of a text that nobody may see, {key} standing for where it was found; None: it is no secret.
+
+    variable: the part of it that should name an environment variable (several of a sweep, by commas), "" if none should.
+    """
+    if holds_credentials(text):
+        return _CREDENTIALS
+    names = [name.strip(" '\"") for name in variable.split(",")]
+    secret = looks_like_a_key(text) or any(may_be_a_key(name) for name in names if "$" not in name)
+    return _KEY if secret else None
 
 
 class RefuseCredentials(Callback):
@@ -240,7 +247,8 @@ class RefuseCredentials(Callback):
 
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         for key, value in _leaves(OmegaConf.to_container(config), ""):
-            if isinstance(value, str) and (said := _secret_in(value)):
+            named = value if key.endswith("key_variable") else ""
+            if isinstance(value, str) and (said := _secret_in(value, named)):
                 sys.exit(said.format(key=f"config key {key}"))
 
     on_multirun_start = on_run_start

@@ -49,8 +49,14 @@ class SpeechEndpoint:
         key = os.environ.get(self.key_variable)
         if not key:
             raise SpeechError(f"set the environment variable {self.key_variable} to the server's key")
+        # A redirect would take the text, and on the same host the key, to an address that nobody chose.
+        straight = openai.DefaultHttpxClient(follow_redirects=False, timeout=self.timeout_seconds)
         client = openai.OpenAI(
-            api_key=key, base_url=self.base_url, timeout=self.timeout_seconds, max_retries=self.retries
+            api_key=key,
+            base_url=self.base_url,
+            timeout=self.timeout_seconds,
+            max_retries=self.retries,
+            http_client=straight,
         )
 
         def render(line: Line, attempt: int) -> Clip:

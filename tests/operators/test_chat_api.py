@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from operators.chat_api import UNAVAILABLE, ChatEndpoint, ChatUnavailable, Prices
-from operators.chat_faults import redacted, retry_after
+from operators.chat_faults import redacted, retry_after, without_key
 from operators.chat_pace import Pace
 from operators.fingerprint import canonical, fingerprint
 from tests.chat_server import Answer, ChatServer, Cut, Hang, Raw, Status
@@ -61,6 +61,7 @@ def test_replies_come_in_order_once_each_and_in_parallel():
         (Status(400, "flagged by our content policy", "content_filter"), "content_filter: HTTP 400", 1),
         (Status(400, "audio too long"), "bad_request: HTTP 400, scripted_error: audio too long", 1),
         (Status(413), "bad_request: HTTP 413", 1),
+        (Status(400, f"key {KEY[:14]} is odd", KEY), "bad_request: HTTP 400, ***: key *** is odd", 1),
         (Status(500), "server_error: HTTP 500", 3),
         (Status(503), "server_error: HTTP 503", 3),
         (Cut(), "connection_lost", 3),
@@ -71,6 +72,7 @@ def test_replies_come_in_order_once_each_and_in_parallel():
         (Raw(b"<html>a proxy's page</html>", "text/html"), "bad_reply", 3),
         (Raw(b'{"choices": []}'), "bad_reply", 3),
         (Raw(b'{"choices"'), "bad_reply", 3),
+        (Raw(b"[" * 100_000), "bad_reply: the server's answer cannot be read (RecursionError)", 3),
         (Raw(b'{"choices": {"0": 1}}'), "bad_reply", 3),
         (Raw(b'{"choices": [{"message": "dog"}]}'), "bad_reply", 3),
         (Raw(b'{"choices": [{"finish_reason": "content_filter"}]}'), "content_filter", 1),
@@ -87,6 +89,28 @@ def test_a_fault_of_one_request_is_its_reason_and_no_other_ones(what, reason, as
     assert [reply.text for reply in replies] == ["fine", None, "fine"]
     assert replies[1].reason.startswith(reason) and replies[0].reason is None
     assert sum(number(one.body) == 1 for one in server.requests) == asked
+
+
+def test_the_key_is_no_part_of_what_is_kept_of_an_answer():
+    said = f"It says {KEY}, or {KEY[3:12]}, at 0123 Hz. [ANSWER] dog"
+    (reply,), _ = ask(lambda body, n: Answer(said, finish_reason=f"stop{KEY}"))
+    assert reply.text == "It says ***, or ***, at 0123 Hz. [ANSWER] dog" and reply.reason is None
+    assert KEY[3:11] not in str(reply)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "left"),
+    [
+        ("a zq7Kx9LmPw b", "zq7Kx9LmPw3Vt8", "a *** b"),
+        ("a zq7Kx9L b", "zq7Kx9LmPw3Vt8", "a zq7Kx9L b"),  # seven characters
+        ("7Kx9LmPwand Kx9LmPw3V", "zq7Kx9LmPw3Vt8", "***and ***"),
+        ("the EMPTY room", "EMPTY", "the EMPTY room"),
+        ("local development", "local-development-server-1", "local development"),  # 11 letters of it, a word
+        ("local-development-server-1", "local-development-server-1", "***"),
+    ],
+)
+def test_parts_of_a_key_that_give_it_away_are_no_part_of_a_text(text, key, left):
+    assert without_key(text, key) == left
 
 
 def test_no_control_token_is_left_in_what_is_sent():
@@ -205,6 +229,8 @@ def test_a_server_that_asks_for_a_day_is_not_waited_for(code, said):
             Status(401, f"Incorrect API key provided: {KEY}", "invalid_api_key"),
             "key_refused: AuthenticationError",
         ),
+        (Status(400, "API key not valid. Please pass a valid API key.", "INVALID_ARGUMENT"), "key_refused: "),
+        (Status(400, "look at the details", "API_KEY_INVALID"), "key_refused: BadRequestError, HTTP 400"),
         (Status(403, f"{KEY} may not"), "key_refused: PermissionDeniedError"),
         (Status(404, "no such model"), "refused: HTTP 404, scripted_error: no such model"),
         (Status(402, "pay first"), "refused: HTTP 402"),
@@ -221,6 +247,18 @@ def test_a_fault_of_the_server_stops_everything_and_finished_replies_stay(what, 
     assert said in replies[2].reason and client.unavailable == replies[2].reason
     assert len(server.requests) == 3, "nothing is sent to a server that is gone"
     assert not any(KEY in reply.reason for reply in replies[2:])
+
+
+@pytest.mark.parametrize("code", [301, 302, 307, 308])
+def test_no_question_follows_a_redirect(code):
+    with ChatServer() as other:
+        there = {"Location": f"{other.url.replace('127.0.0.1', 'localhost')}/chat/completions?sig={KEY}"}
+        replies, server = ask(lambda body, n: Status(code, headers=there), 3, concurrency=1)
+    assert not other.requests and len(server.requests) == 1
+    assert (
+        f"refused: HTTP {code}: the server sends on to localhost, which is not followed" in replies[0].reason
+    )
+    assert "sig" not in replies[0].reason and all(one.reason.startswith(UNAVAILABLE) for one in replies)
 
 
 def test_nobody_there_is_unavailable():

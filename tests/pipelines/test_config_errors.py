@@ -4,6 +4,7 @@ import pytest
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
+from operators.chat_api import ChatEndpoint
 from pipelines.config import AriaEval, ConfigError, Scorers, StoreConfig, build, plain, refuse_credentials
 from pipelines.config_errors import explain_composition
 from pipelines.store_settings import StoreCommand
@@ -98,6 +99,18 @@ def test_a_key_in_the_wrong_place_is_refused_and_never_repeated():
             refuse_credentials(["dry_run=true", f"+a.b={key}"])
         assert key not in str(ended.value)
     assert "extra: api_key holds a key" in said(CHAT, "endpoint.extra", {"api_key": "hush"})
+
+
+def test_a_key_without_a_known_beginning_is_no_name_of_a_variable_unless_one_is_set(monkeypatch):
+    key = "zq7Kx9LmPw3Vt8RbYc2N"
+    words = said(CHAT, "endpoint.key_variable", key)
+    assert "never the key itself" in words and key not in words
+    with pytest.raises(SystemExit, match=r"key_variable: this looks like an API key") as ended:
+        refuse_credentials([f"model.endpoint.key_variable='{key}'"])
+    assert key not in str(ended.value)
+    monkeypatch.setenv(key, "a key")
+    refuse_credentials([f"model.endpoint.key_variable={key}", "m.key_variable=ONE_KEY,OTHER_KEY"])
+    ChatEndpoint("tiny", key_variable=key).check()
 
 
 def test_what_only_resembles_a_key_is_taken():
