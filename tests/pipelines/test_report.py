@@ -495,6 +495,11 @@ def test_by_keyboard_on_a_phone_and_in_the_dark(tmp_path):
         ready(tab, uri)
         cells = tab.locator("#leaderboard .board tbody tr").all_inner_texts()
         assert sorted(text.count("n = 12") for text in cells) == [1, 10], "11 of 12 are scored for one model"
+        box = tab.locator("#leaderboard .scroll").first
+        for scrolled in (0, 200):
+            box.evaluate("(box, to) => { box.scrollLeft = to; }", scrolled)
+            caption = box.locator("caption span").bounding_box()
+            assert caption["x"] >= 0 and caption["x"] + caption["width"] <= 390
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
         tab.keyboard.press("/")
         assert tab.evaluate("document.activeElement.id") == "q"

@@ -49,7 +49,7 @@ function shown(value, digits = 3) {
 /** A table in a box that scrolls by itself. `heads`, `rows`: elements of the head's one row, and of the body. */
 function grid(caption, heads, rows, look = null) {
   return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-    node("table", { class: look }, node("caption", {}, caption), node("thead", {}, node("tr", {}, heads)), node("tbody", {}, rows)));
+    node("table", { class: look }, node("caption", {}, node("span", {}, caption)), node("thead", {}, node("tr", {}, heads)), node("tbody", {}, rows)));
 }
 
 /** On paper nothing can be unfolded: details are open while the page prints. */
