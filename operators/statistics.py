@@ -9,7 +9,7 @@ does not end a report.
 
 Ours are those that no library we may depend on gives: Wald's interval with the paper's z; Wilson's for means of shares,
 which are no counts (scipy and statsmodels have that of counts: the tests compare), and with it Newcombe's of a difference
-(likewise); Kendall's W; ICC(2,1) and its interval (pingouin has them, under the GPL, and rounds: the tests compare); the
+(likewise) and of a mean; Kendall's W; ICC(2,1) and its interval (pingouin has them, under the GPL, and rounds: the tests compare); the
 variance shares of a table, which are resampled thousands of times (statsmodels tests and confirms them, one table at a
 time). The bootstrap is scipy's.
 """

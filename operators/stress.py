@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from operators.aggregate import MEASURES
 from operators.analysis.correlations import item_labels
 from operators.analysis.estimates import FEW
+from operators.analysis.estimates import few as few_items
 from operators.audio import ProbeAudio
 from operators.cot import SLOTS, Slots
 from operators.frames import with_columns
@@ -181,7 +182,7 @@ def _change(before: pa.Table, after: pa.Table, outcome: str, n_resamples: int, s
     if line["n_clusters"] == 1:
         line["note"] = "no interval: there is one item"
     elif line["n_clusters"] < FEW:
-        line["note"] = f"few items ({line['n_clusters']}): the interval is rough"
+        line["note"] = few_items(line["n_clusters"])
     old, new = (one[both] for one in values)
     line |= {"before": old.mean(), "after": new.mean(), "difference": (new - old).mean()}
     if line["n_clusters"] > 1:

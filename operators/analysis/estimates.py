@@ -50,7 +50,7 @@ def estimate(
     if clusters < 2:
         interval, p = (math.nan, math.nan), math.nan
     about = unit if n_clusters is None else clusters_are
-    told = [*notes, *([f"few {about} ({clusters}): the interval is rough"] if clusters < FEW else [])]
+    told = [*notes, *filter(None, [few(clusters, about)])]
     if math.isfinite(value) and not math.isfinite(interval[0]) and method != COUNT:
         told.append(
             "no interval: the method gives none for so few values, for ones that do not vary, or for a perfect agreement"
@@ -68,6 +68,11 @@ def estimate(
         "method": method,
         "note": "; ".join(told) or None,
     }
+
+
+def few(n: int, unit: str = "items") -> str | None:
+    """What to say of an estimate that rests on so few independent units; None where they are enough."""
+    return f"few {unit} ({n}): the interval is rough" if n < FEW else None
 
 
 def as_table(lines: Sequence[Line]) -> pa.Table:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from operators.analysis.estimates import LEVEL, moved_interval
+from operators.analysis.estimates import LEVEL, few, moved_interval
 from operators.audit_states import STATE_NAMES
 
 METHOD = (
@@ -137,7 +137,12 @@ def with_intervals(
         judges = [row["model"]] if row["model"] != pooled else _judges(rows, row["cue"], pooled)
         drawn = [side.get(row["cue"], ({}, 0)) for side in sides]
         n_items = [n for _, n in drawn]
-        about = {"n_items_first": n_items[0], "n_items_second": n_items[1], "method": METHOD}
+        about = {
+            "n_items_first": n_items[0],
+            "n_items_second": n_items[1],
+            "method": METHOD,
+            "note": few(min(n_items)),
+        }
         if not all(judge in masses for judge in judges for masses, _ in drawn):
             found.append(row | about | {"interval_reason": "no_instances: the run kept none of this judge"})
             continue

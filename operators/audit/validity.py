@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from operators.analysis.correlations import FIELLER, ranks_method, spearman, tau_interval
+from operators.analysis.estimates import few
 from operators.audit.profile_intervals import BOUNDS
 from operators.audit.tables import grouped
 from operators.audit_states import STATE_NAMES
@@ -31,7 +32,7 @@ PROFILES = pa.schema([
     ("n_excluded_first", pa.int64()), ("n_excluded_second", pa.int64()),
     ("n_items_first", pa.int64()), ("n_items_second", pa.int64()),
     *((f"{name}{end}", pa.float64()) for name in BOUNDS for end in ("", "_low", "_high")),
-    ("state_of_largest", pa.string()), ("reason", pa.string()), ("method", pa.string()), ("interval_reason", pa.string()),
+    ("state_of_largest", pa.string()), ("reason", pa.string()), ("method", pa.string()), ("interval_reason", pa.string()), ("note", pa.string()),
 ])  # fmt: skip
 
 SWAPS = pa.schema([
@@ -45,7 +46,7 @@ SWAPS = pa.schema([
 RANKINGS = pa.schema([
     ("cue", pa.string()), ("probe", pa.string()), ("n_judges", pa.int64()),
     *((f"{name}{end}", pa.float64()) for name in ("spearman", "kendall") for end in ("", "_low", "_high", "_p")),
-    ("same_order", pa.bool_()), ("reason", pa.string()), ("method", pa.string()), ("interval_reason", pa.string()),
+    ("same_order", pa.bool_()), ("reason", pa.string()), ("method", pa.string()), ("interval_reason", pa.string()), ("note", pa.string()),
 ])  # fmt: skip
 
 
@@ -203,4 +204,5 @@ def _agreement(first: np.ndarray, second: np.ndarray) -> dict[str, Any]:
     lost = [name for name in ends if found[f"{name}_low"] is None]
     why = "perfect: ranks agree or disagree wholly" if n > 4 else f"too_few: {n} judges; rho needs 4, tau 5"
     told = f"{why}; no interval of {' and '.join(lost)}" if lost else None
-    return found | {"method": f"rho: {ranks_method(n, rho)}; tau: {FIELLER}", "interval_reason": told}
+    method = f"rho: {ranks_method(n, rho)}; tau: {FIELLER}"
+    return found | {"method": method, "interval_reason": told, "note": few(n, "judges")}

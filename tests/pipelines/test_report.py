@@ -378,6 +378,9 @@ def test_trials_and_verdicts_are_browsed_beside_responses(tmp_path):
         assert "Wilson's 95% intervals over 2 items" in said["mugen"]
         assert "percentile bootstraps over items" in said["audit"] and "(1 at the least)" in said["audit"]
         assert tab.inner_text("#count-1") == "6 of 6 trials."
+        tab.fill("#q-1", "loudest")
+        assert tab.inner_text("#count-1") == "6 of 6 trials.", "found by task"
+        tab.fill("#q-1", "")
         tab.select_option(
             "#outcome-1", "right"
         )  # of the orders 012, 201, 120 position 2 is clip 1 in the second

@@ -15,7 +15,7 @@ class Browser {
     Browser.all.push(this);
     this.size = this.columns.item.length;
     this.find = Object.fromEntries(["q", "deep", "set", "model", "category", "outcome", "reason", "sort", "clear", "count", "list", "rows", "detail", "controls"].map((id) => [id, document.getElementById(id + suffix)]));
-    this.itemTexts = this.items.map((item) => [item.item_id, item.question, item.category, item.benchmark, ...(item.choices ?? [])].join("\n").toLowerCase());
+    this.itemTexts = this.items.map((item) => [item.item_id, item.question, item.category, item.task, item.groups, item.benchmark, ...(item.choices ?? [])].join("\n").toLowerCase());
     this.fillControls();
     this.listen();
     this.rowHeight = parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--row"));

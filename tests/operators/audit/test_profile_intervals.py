@@ -48,6 +48,7 @@ def test_every_value_has_an_interval_about_it_and_more_items_a_narrower_one():
         width = [row[f"{name}_high"] - row[f"{name}_low"] for row in (few, many)]
         assert width[1] < width[0], name
     assert few["interval_reason"] is None and "items of either run drawn" in few["method"]
+    assert few["note"] == "few items (8): the interval is rough" and many["note"] is None
 
 
 def test_repeated_instances_of_an_item_make_nothing_surer():

@@ -120,6 +120,7 @@ def test_rankings_have_the_intervals_of_their_correlations():
     assert ranked["kendall"] == pytest.approx(0.4)
     assert (ranked["kendall_low"], ranked["kendall_high"]) == pytest.approx((-0.7024, 0.9378), abs=1e-3)
     assert ranked["interval_reason"] is None and "Fieller" in ranked["method"]
+    assert ranked["note"] == "few judges (5): the interval is rough"
     (perfect,) = rankings(swaps(*[[accuracy(name, pair[0], 10) for name, pair in right.items()]] * 2))
     assert perfect["spearman"] == pytest.approx(1) and perfect["kendall"] == pytest.approx(1)
     assert perfect["spearman_low"] is None and perfect["kendall_low"] is None
