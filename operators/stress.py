@@ -138,6 +138,8 @@ def sentences(changes: pa.Table) -> Iterator[str]:
         up = ", ".join(f"{row['outcome'][:2].upper()} {row['difference']:+.3f}" for row in raised)
         if not aria["n"]:
             yield f"{name}: no chain has an ARIA score both before and after."
+        elif aria["low"] is None:
+            yield f"{name}: ARIA changes by {_interval(aria)}, and one item does not tell whether it pays."
         elif rises(aria):
             yield f"{name} PAYS: ARIA {_interval(aria)}; it raises {up or 'no metric by itself'}.{_of(models)}"
         else:
@@ -148,6 +150,8 @@ def sentences(changes: pa.Table) -> Iterator[str]:
 def few(rows: Sequence[dict]) -> str:
     """One sentence where the changes rest on few items at the most; else ""."""
     items = max((row["n_clusters"] for row in rows), default=0)
+    if items == 1:
+        return "Only 1 item: there are no intervals."
     return f"Only {items} items: the intervals are rough." if items < FEW else ""
 
 
@@ -163,7 +167,9 @@ def _of(models: list[dict]) -> str:
 
 def _interval(row: dict) -> str:
     bounds = "" if row["low"] is None else f" [{row['low']:+.3f}, {row['high']:+.3f}]"
-    return f"{row['difference']:+.3f}{bounds} over {row['n']} chains of {row['n_clusters']} items"
+    counts = ((row["n"], "chain"), (row["n_clusters"], "item"))
+    told = " of ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+    return f"{row['difference']:+.3f}{bounds} over {told}"
 
 
 def _change(before: pa.Table, after: pa.Table, outcome: str, n_resamples: int, seed: int) -> dict:

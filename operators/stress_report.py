@@ -14,6 +14,7 @@ from rich.text import Text
 from operators.leaderboard import ABSENT, MIN_WIDTH, printable
 from operators.stress import ABOUT, ALL, OUTCOMES, few, rises, sentences
 
+_AT_ONCE, _LONGEST = 4, 24  # models in a table by model, and characters of a name at its head
 _HEADS = [*(outcome[:2].upper() for outcome in OUTCOMES[:6]), "ARIA", "Acc"]
 _KEY = (
     "Change of the mean over all chains, below it the ends of its 95% interval (bootstrap over items).\n+ and - where all of "
@@ -29,8 +30,9 @@ def show(changes: pa.Table, file: TextIO | None = None) -> None:
     rows = changes.to_pylist()
     console.print(_by_outcome(rows))
     console.print(Text("\n".join(filter(None, (_KEY, few(rows)))), style="dim"))
-    if len({row["model"] for row in rows}) > 1:
-        console.print(_by_model(rows))
+    models = list(dict.fromkeys(row["model"] for row in rows if row["model"] != ALL))
+    for start in range(0, len(models), _AT_ONCE):
+        console.print(_by_model(rows, models[start : start + _AT_ONCE]))
     for line in sentences(changes):
         console.print(Text(f"- {printable(line, limit=1000)}", style="bold" if " PAYS: " in line else ""))
 
@@ -46,9 +48,8 @@ def _by_outcome(rows: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _by_model(rows: list[dict[str, Any]]) -> Table:
-    models = list(dict.fromkeys(row["model"] for row in rows if row["model"] != ALL))
-    table = _table("ARIA by model", [printable(model) for model in models])
+def _by_model(rows: list[dict[str, Any]], models: list[str]) -> Table:
+    table = _table("ARIA by model", [printable(model, limit=_LONGEST) for model in models])
     for name, members in _grouped(rows, "manipulation").items():
         found = {row["model"]: row for row in members if row["outcome"] == "aria"}
         table.add_row(Text(name), *(_cell(found[model]) for model in models))
@@ -76,7 +77,7 @@ def _grouped(rows: Iterable[dict[str, Any]], key: str) -> dict[str, list[dict[st
 
 def _table(first: str, heads: Iterable[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(first, overflow="fold")
+    table.add_column(first, overflow="fold", min_width=max(map(len, ABOUT)))
     for head in heads:
         table.add_column(Text(head), justify="right", no_wrap=True)
     return table

@@ -95,6 +95,7 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     if judges:
         compare_judges(folder, ratings, summary)
     report_store(journal, folder)
+    print(f"as a page, with every response: python -m pipelines.report run={folder}")
     stop_if_failing(settings.max_failure_rate, journal)
 
 
@@ -157,7 +158,6 @@ def report_store(journal: Journal, folder: Path) -> None:
     print(f"computed {computed} responses and scores, found {found} in the store; tables in {folder}")
     if "generate" in journal.stages and (took := in_words(journal.stages["generate"].usage)):
         print(f"new responses took {took}")
-    print(f"as a page, with every response: python -m pipelines.report run={folder}")
 
 
 def stop_if_failing(limit: float, journal: Journal) -> None:

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 from omegaconf import DictConfig
 from rich.console import Console
 
-from operators.aggregate import finish_rows
+from operators.aggregate import failure_reasons, finish_rows
 from operators.base import Spec, Stage
-from operators.export import write_all
+from operators.export import to_csv, write_all
 from operators.extraction import Extract
 from operators.fingerprint import fingerprint
 from operators.frames import with_columns
@@ -37,7 +37,7 @@ from pipelines.memory import check_memory
 from pipelines.phases import Journal, extract, score
 from pipelines.record import free_folder, write_record
 from pipelines.responses import gold_answers
-from pipelines.runs import find_run, named, read_record, rows_of_runs
+from pipelines.runs import find_run, named, read_record, recorded_fingerprints, rows_of_runs
 from pipelines.stress_settings import Stress, chosen_manipulations, chosen_rows
 
 
@@ -95,19 +95,21 @@ def ready(rows: pa.Table) -> pa.Table:
 def other_scorers(run: Path, scorers: Mapping[str, Spec]) -> list[str]:
     """What to say where the run was scored by others than these: the comparison holds, under these, and so it does of
     several runs that were scored unlike one another, since the rows as they were are scored again too."""
-    recorded = read_record(run).get("fingerprints", {})
+    recorded = recorded_fingerprints(read_record(run))
     differ = [m for m, spec in scorers.items() if recorded.get(m) not in (None, fingerprint(spec))]
     told = "so that its own table differs from the column 'before': set scorers= as in its run.json"
     return [f"{run} was scored by another {', '.join(differ)}, {told}"] if differ else []
 
 
 def write(folder: Path, scored: pa.Table, changes: pa.Table) -> None:
-    """The scored rows, the table of changes in four forms, and what it says in sentences."""
+    """The scored rows, the table of changes in four forms, what it says in sentences, and what went wrong how often."""
     write_all(folder, "stress", changes)
     marks = [pa.field("manipulation", pa.string()), pa.field("changed", pa.bool_())]
     schema = pa.schema([*marks, *result_schema()])
     rows = scored.select(schema.names).cast(schema)
     pq.write_table(rows, folder / "stress_rows.parquet", compression="zstd")
+    told = pc.binary_join_element_wise(scored["manipulation"], scored["model"], ": ")
+    (folder / "failures.csv").write_bytes(to_csv(failure_reasons(with_columns(scored, {"model": told}))))
     lines: Sequence[str] = [*sentences(changes), *filter(None, [few(changes.to_pylist())])]
     said = "".join(f"- {markdown_cell(line, limit=1000)}\n" for line in lines)
     (folder / "stress_findings.md").write_text(said, encoding="utf-8")

@@ -181,9 +181,23 @@ def test_sentences_say_what_pays():
     assert next(sentences(lost)) == "filler: no chain has an ARIA score both before and after."
 
 
-def test_one_item_has_no_interval_and_does_not_pay():
-    row = compare(scored({("A", "i"): 0.1}, {("A", "i"): 0.9}), 100).to_pylist()[0]
+def test_one_item_has_no_interval_and_tells_nothing(capsys):
+    changes = compare(scored({("A", "i"): 0.1}, {("A", "i"): 0.9}), 100)
+    row = changes.to_pylist()[0]
     assert row["low"] is None and not rises(row)
+    assert next(sentences(changes)) == (
+        "filler: ARIA changes by +0.800 over 1 chain of 1 item, and one item does not tell whether it pays."
+    )
+    show(changes)
+    assert "Only 1 item: there are no intervals." in capsys.readouterr().out
+
+
+def test_many_models_with_long_names_leave_room_for_the_manipulations(capsys):
+    before = {(f"{m} {'x' * 90}", f"i{n}"): 0.5 for m in "ABCDEFGHI" for n in range(2)}
+    show(compare(scored(before, {key: 0.6 for key in before}), 100))
+    text = capsys.readouterr().out
+    assert text.count("ARIA by model") == 3 and text.count("\n filler ") == 4
+    assert all(f" {m} xxx" in text for m in "ABCDEFGHI")
 
 
 def test_the_report_shows_every_manipulation_and_says_that_items_are_few(capsys):
