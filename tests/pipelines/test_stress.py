@@ -64,7 +64,10 @@ def test_toys_count_words_of_the_reasoning_so_that_only_longer_reasoning_pays(to
     said = capsys.readouterr()
     assert "Only 3 items" in said.out and "scored by another" not in said.err
     assert "pipelines.report" not in said.out, "what it leaves is no run"
-    assert (toy_run / "stress" / "failures.csv").read_text().startswith("model,stage,reason")
+    assert (
+        '"repeated_word: careful","answer","no_choice_named",3,'
+        in (toy_run / "stress" / "failures.csv").read_text()
+    )
     record = json.loads((toy_run / "stress" / "run.json").read_text())
     assert record["run"] == str(toy_run / "run") and record["manipulations"] == list(NAMES)
 
