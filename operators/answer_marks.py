@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from operators.answer_numbers import COMPOUND, NUMBERS, with_digits
 from operators.answer_phrases import in_longer_phrase
+from operators.text import TURN_TOKEN
 
 _TEXT, _LETTER = 0xF0000, 0x100000
 MOST_CHOICES = 0x1000
@@ -62,11 +63,6 @@ _PUNCTUATION = str.maketrans(
 _KNOWN_TAG = re.compile(
     r"</[\w ]{1,20}>?|<\s?(?i:answer|think|thinking|thought|step|summary|em|strong)\s?>|<(?:br|p|b|i)\s?/?>"
 )
-# What ends a turn in a model's own format, where it was not left out of the response.
-_CONTROL_TOKEN = re.compile(
-    r"<\|[\w ]{1,40}\|>|</?(?:s|u|eos|bos|pad|unk|end_of_turn|start_of_turn|end_of_utterance)>|\[/?(?:INST|EOS|END)\]",
-    re.IGNORECASE,
-)
 _MATHS_LETTER = re.compile(
     r"\$\s?(?:\\(?:text|math|bold)\w{0,4}\{)?([A-Za-z])\}?\s?\$|\\\(\s?([A-Za-z])\s?\\\)"
 )
@@ -107,7 +103,7 @@ def normalise(text: str) -> str:
     """NFKC (full-width and circled letters become plain), no invisible characters, one form of quote and
     dash, numbers of several words in digits.
     """
-    text = _WRITTEN_BREAK.sub("\n", _CONTROL_TOKEN.sub("\n", _INVISIBLE.sub("", text)))
+    text = _WRITTEN_BREAK.sub("\n", TURN_TOKEN.sub("\n", _INVISIBLE.sub("", text)))
     text = _MATHS_LETTER.sub(lambda found: f" {found[1] or found[2]} ", text)
     text = unicodedata.normalize("NFKC", text).translate(_PUNCTUATION)
     if not text.isascii() and set(_FOREIGN.findall(text)) <= {chr(code) for code in _ALIKE}:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from operators.entities import entities_of
+from operators.text import TURN_TOKEN
 
 SLOTS = ("perception", "analysis", "reasoning", "answer")
 
@@ -208,8 +209,8 @@ def _loose_tag(text: str, start: int, end: int, line: re.Match[str] | None) -> _
 
 
 def _clean(body: str) -> str:
-    """A slot's text without the punctuation, markdown and fences that belong to its tags."""
-    body = _FENCE.sub("", body).strip().lstrip(":： \t\n")
+    """A slot's text without the punctuation, markdown and fences that belong to its tags, and without tokens of turns."""
+    body = _FENCE.sub("", TURN_TOKEN.sub("\n", body)).strip().lstrip(":： \t\n")
     lone = _MARKUP_BEFORE.match(body)
     if lone and body.partition("\n")[0].count(lone["bold"]) % 2:
         body = body[lone.end() :].lstrip(":： \t\n")

@@ -17,6 +17,11 @@ _SENTENCE_END = re.compile(
 )
 # Tags are short and stay on their line; a longer bracket is content.
 _TAG = re.compile(r"\[[^\[\]\n]{0,40}\]")
+# How models' own formats mark turns, where a response still holds such tokens.
+TURN_TOKEN = re.compile(
+    r"<\|[\w ]{1,40}\|>|</?(?:s|u|eos|bos|pad|unk|end_of_turn|start_of_turn|end_of_utterance)>|\[/?(?:INST|EOS|END)\]",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _CONTRACTIONS = frozenset({"he's", "it's", "she's"})  # NLTK's stop words list these whole
 
