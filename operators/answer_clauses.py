@@ -22,7 +22,7 @@ NEGATES = _words(
     "instead besides other others nicht kein keine pas non não niet nie ni не нет 不是 不 wrong incorrect "
     "avoid avoids avoiding ignore ignored ignoring discard discarded dismiss dismissed doubt doubts doubtful hardly scarcely barely without false unlikely less implausible irrelevant inconsistent absent impossible missing unsupported ❌ ✗ ✘ 🚫 "
     "worst poorest weakest lack lacks lacking absence opposite refuse refuses refusing decline declines declining abstain "
-    "abstains abstaining seldom rarely ليس ليست لا לא नहीं değil bukan tidak không inte ikke"
+    "abstains abstaining abstained refused declined skipped pass seldom rarely ليس ليست لا לא नहीं değil bukan tidak không inte ikke"
 )
 # These deny what stands before; what follows only in "wrong: B" and "the wrong option is B".
 _DENIES_BACKWARD = _words(
@@ -32,12 +32,12 @@ _OFFERED = _words(": option options choice choices answer answers match guess ca
 # These deny what follows and leave alone what stands before: "dog without rain".
 _NEGATES_FORWARD_ONLY = _words(
     "without doubt doubts instead than except excluding besides unlike refuse refuses refusing decline declines declining "
-    "abstain abstains abstaining lack lacks lacking opposite"
+    "abstain abstains abstaining abstained refused declined skipped pass lack lacks lacking opposite"
 )
 _CERTAIN = _words("doubt question")
-_DENIES_WITH = {"far": ["from"], "nothing": ["like"], "instead": ["of"]}
+_DENIES_WITH = {"far": ["from"], "nothing": ["like"], "instead": ["of"], "pass": ["on"]}
 # "A, no, B" takes A back; it does not deny B.
-_TAKES_BACK = _words(", ; wait sorry actually rather")
+_TAKES_BACK = _words(", ; : wait sorry actually rather")
 _ARTICLES = _words("the a an")
 _AUXILIARIES = _words(
     "is are was were do does did can could would will be been seem seems also both all options option "

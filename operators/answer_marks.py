@@ -95,6 +95,7 @@ class Choices:
     letters: dict[str, int]
     labelled: dict[int, re.Pattern[str]]
     empty: frozenset[int]
+    given: tuple[str, ...]
     texts: tuple[str, ...]
     numeric: bool
 
@@ -148,6 +149,7 @@ def prepare(choices: tuple[str, ...]) -> Choices:
         labelled={
             i: _label_and_text(letter, texts[i]) for letter, i in labels.items() if single and texts[i]
         },
+        given=tuple(map(str.strip, choices)),
         texts=tuple(text.casefold() for text in texts),
         empty=frozenset(range(len(choices))) - {i for group in indices.values() for i in group},
         numeric=any(any(map(str.isdigit, "".join(key))) for key in indices),
@@ -171,7 +173,7 @@ def _without_letters(texts: list[str]) -> list[str]:
 
 
 # As an answer "no" stands before a pause or a new clause; before a noun it denies the noun ("I have no idea").
-_NO_ALONE = r"(?=\s*(?:\Z|[^\w\s]|\n)|\s(?:because|since|as|there|it|i|he|she|they|we|you|the|this|that|these|those|not|for|and|but|or|is|was)\b)"
+_NO_ALONE = r"(?!\.\d)(?=\s*(?:\Z|[^\w\s]|\n)|\s(?:because|since|as|there|it|i|he|she|they|we|you|the|this|that|these|those|not|for|and|but|or|is|was)\b)"
 # Said of the answer ("the right answer is left"), these words do not name a choice.
 _QUALIFIERS = frozenset(
     ["right", "wrong", "correct", "incorrect", "best", "final", "only", "true", "good", "likely", "possible"]
@@ -196,8 +198,12 @@ def _phrase(key: tuple[str, ...]) -> str:
     between = r"(?:[^\w#♯♭+/%°$€£=]{0,4}(?:\b(?:an?|the|while)\b[^\w#♯♭+/%°$€£=]{1,4})?)"
     body = between.join(map(_word_pattern, key))
     first, last = key[0], key[-1]
-    before = rf"(?<![^\W{_GLUE_BEFORE}_])(?<!\d[.,:])(?<!\w/)" if first[0].isalnum() else ""
-    after = rf"(?![^\W{_GLUE_AFTER}_]|'[^\W_]|[#♯♭°%]|/\w)" if last[-1].isalnum() else ""
+    before = rf"(?<![^\W{_GLUE_BEFORE}_])(?<!\d[.,:])" if first[0].isalnum() else ""
+    before += (
+        "" if first.isalpha() and len(first) > 2 else r"(?<!\w/)"
+    )  # "3/4", "C/G", but "B/dog" names both
+    after = rf"(?![^\W{_GLUE_AFTER}_]|'[^\W_]|[#♯♭°%])" if last[-1].isalnum() else ""
+    after += "" if last.isalpha() and len(last) > 2 else r"(?!/\w)"
     if last[-1].isdigit():
         after += r"(?![.,:]\d)"
     if first.isdigit():
@@ -248,7 +254,7 @@ _NUMBERED = re.compile(
     rf"|(?<![\w)])[(\[]\s?(?P<label>\d{{1,2}})\s?[)\]](?=\s{{0,3}}{TEXT_MARK})",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"(?<![\w'])([A-Z])\s?(?:-|\bto\b|\bthrough\b)\s?([A-Z])(?![\w'#♯♭-])")
+_RANGE = re.compile(r"(?<![\w'])([A-HJ-Z])(?:\s?-\s?|\s(?:to\s|through\s)?)([A-HJ-Z])(?![\w'#♯♭-])")
 _OPTION_NUMBER = re.compile(rf"\b(?:option|choice)\s{TEXT_MARK}", re.IGNORECASE)
 _LETTER_THEN_TEXT = re.compile(rf"({LETTER_MARK})[\s).:\]\"'>=-]{{1,8}}({TEXT_MARK})")
 

@@ -115,7 +115,7 @@ _REFUSES = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSES = re.compile(
-    r"\W*(?:if(?! (?:i|we) (?:had|have|must|were))|suppose|assuming|were it|had (?:it|he|she|they|there|the|this|that))\b",
+    rf"(?:(?!{MARK})\W)*(?:if(?! (?:i|we) (?:had|have|must|were))|suppose|assuming|were it|had (?:it|he|she|they|there|the|this|that))\b",
     re.IGNORECASE,
 )
 _WOULD = re.compile(r"\b(?:would|could|might)\b|\w'd\b", re.IGNORECASE)
@@ -282,6 +282,15 @@ def doubts(sentence: str) -> bool:
 def supposes(sentence: str) -> bool:
     """Whether a sentence only supposes something ("if it were a dog, ...", "I would pick B if it barked")."""
     return bool(_SUPPOSES.match(sentence)) or would_if(sentence)
+
+
+def weighs(sentence: str) -> bool:
+    """Whether a sentence gives shares, or none at all, to what it names: "A, 60%; B, 40%", "A: 0%"."""
+    shares = _SHARE.findall(sentence)
+    return len(shares) > 1 or "0" in shares
+
+
+_SHARE = re.compile(r"(\d{1,3})(?:\.\d+)?\s?%")
 
 
 def would_if(sentence: str) -> bool:

@@ -133,11 +133,14 @@ def _robust(response: str, choices: Choices) -> Extraction:
 
 # In comparing words signs are left out, and so is the article "a"; what denies, or stands like a letter, must not be.
 _CROSS = re.compile("[❌✗✘🚫]")
+_LABELLED = re.compile(r"[(\[]?([A-Za-z])(?:[)\]][.:]?|[.:])\s{1,3}(\S.{0,400})", re.DOTALL)
 _LETTER_A = re.compile(r"\b[aA]\s?[)\].:}-]|[(\[{]\s?[aA]\b")
 
 
 def _equal(text: str, choices: Choices) -> int | None:
-    """The one choice that a short text equals, word by word."""
+    """The one choice that a short text equals, to the letter or else word by word."""
+    if (index := _verbatim(text.strip(), choices.given)) is not None:
+        return index
     if len(text) > _SHORT:
         return None
     plain = normalise(text).strip()
@@ -147,6 +150,16 @@ def _equal(text: str, choices: Choices) -> int | None:
         return None
     group = choices.group_of.get(key_of(plain))
     return choices.groups[group][0] if group is not None and len(choices.groups[group]) == 1 else None
+
+
+def _verbatim(text: str, given: Sequence[str]) -> int | None:
+    """The one choice that a text is, as it was given, alone or under its label: signs and case may tell choices apart."""
+    same = [index for index, choice in enumerate(given) if choice and choice == text]
+    labelled = _LABELLED.fullmatch(text)
+    if labelled and not same:
+        index = string.ascii_uppercase.index(labelled[1].upper())
+        same = [index] if given[index : index + 1] == (labelled[2],) else []
+    return same[0] if len(same) == 1 else None
 
 
 def _read(marked: str, choices: Choices, tag: str) -> Extraction:
@@ -229,7 +242,7 @@ def _opening(said: list[str], tagged: bool) -> Verdict | None:
     ...").
     """
     if tagged:
-        open_end = said[0].endswith("?") or statements.would_if(said[0])
+        open_end = said[0].endswith("?") or statements.supposes(said[0]) or statements.weighs(said[0])
         return None if open_end or statements.refuses(said[0]) else affirmed(said[0])
     starts = [sentence for sentence in said if _OPENS.match(sentence)]
     if not _OPENS.match(said[0]) or len({re.search(MARK, s).group() for s in starts}) > 1:  # type: ignore[union-attr]

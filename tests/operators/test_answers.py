@@ -145,6 +145,37 @@ HABITS = {
         ("The chord is D.", ("C", "F", "G7", "Am"), None),
         ("[ANSWER] (B) C", ("C", "F", "G7", "Am"), None),
     ],
+    "to the letter": [
+        *(
+            (form.format(label="AB"[place], text=text), choices, place)
+            for choices in (
+                ("1.0", "1"),
+                ("dog", "Dog."),
+                ("x", "X"),
+                ("hi there", "hi, there"),
+                ("The Who", "Who"),
+                ("a!", "a?"),
+                ("5×", "5÷"),
+            )
+            for place, text in enumerate(choices)
+            for form in ("[ANSWER] {text}", "[ANSWER] ({label}) {text}", "{text}")
+        ),
+        ("dog", ("dog", "dog"), None),
+        ("[ANSWER] A. dog", ("cat", "dog"), None),
+    ],
+    "shares and suppositions": [
+        ("[ANSWER] cat, 60%; dog, 40%", U, None),
+        ("[ANSWER] cat: 0%", U, None),
+        ("[ANSWER] cat, 90% sure", U, 1),
+        ("[ANSWER] If it had meowed, cat", U, None),
+        ("[ANSWER] If I had to choose, cat", U, 1),
+        ("[ANSWER] I pass on cat", U, None),
+        ("[ANSWER] declined: cat", U, None),
+        ("[ANSWER] dog, no: cat", U, None),
+        ("[ANSWER] B/dog", U, None),
+        ("[ANSWER] A B", U, None),
+        ("No.1 is loud", YES, None),
+    ],
     "signs and pictures": [
         *(
             (f"[ANSWER] {text}", choices, place)
