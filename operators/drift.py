@@ -134,7 +134,7 @@ def change(last: Night, now: Night, pair: tuple[str, str], measure: str, found: 
     return Change(
         *pair, measure, then, today, *(None if math.isnan(bound) else bound for bound in (low, high)), outside,
         found.n_last, found.n_now, found.lost, found.differ, rescored.mean if rescored.n else None,
-        tuple(_causes(last, now, pair[0], measure, found)),
+        tuple(_causes(last, now, *pair, measure, found)),
     )  # fmt: skip
 
 
@@ -144,17 +144,20 @@ def _interval(measure: str, means: Moments) -> tuple[float, float]:
     return t_interval_of_moments(means)
 
 
-def _causes(last: Night, now: Night, model: str, measure: str, found: Moved) -> Iterator[Cause]:
+def _causes(
+    last: Night, now: Night, model: str, benchmark: str, measure: str, found: Moved
+) -> Iterator[Cause]:
     """Everything that can have moved a measure; a changed value that nothing explains is said to be so."""
     if found.added:
         yield Cause("new_rows", f"{_rows(found.added)} new")
     if found.gone:
         yield Cause("gone_rows", f"{_rows(found.gone)} no longer there")
-    explained = list(_changed_specs(last, now, model, measure))
+    explained = list(_changed_specs(last, now, model, benchmark, measure))
     yield from explained
-    touched = now.model(model).get("fingerprint") == last.model(model).get("fingerprint") and found.touched
-    if touched:
-        yield Cause("changed_items", f"{_rows(found.touched)} about items that the benchmark changed")
+    same = now.model(model, benchmark).get("fingerprint") == last.model(model, benchmark).get("fingerprint")
+    if same and found.touched:
+        other = ", or that were asked in other trials" if now.votes(model, benchmark) else ""
+        yield Cause("changed_items", f"{_rows(found.touched)} about items that the benchmark changed{other}")
     if found.differ and not explained and not found.touched:
         why = (
             "nothing recorded says why: another response, another item, or a scorer that is not deterministic"
@@ -169,8 +172,8 @@ def _causes(last: Night, now: Night, model: str, measure: str, found: Moved) -> 
         yield Cause("gained_rows", f"{_rows(found.gained)} that could not be scored before")
 
 
-def _changed_specs(last: Night, now: Night, model: str, measure: str) -> Iterator[Cause]:
-    before, after = last.model(model), now.model(model)
+def _changed_specs(last: Night, now: Night, model: str, benchmark: str, measure: str) -> Iterator[Cause]:
+    before, after = last.model(model, benchmark), now.model(model, benchmark)
     if before.get("fingerprint") != after.get("fingerprint"):
         paths = list(differences(before.get("spec"), after.get("spec")))
         prompt = any("prompt" in path for path in paths)
@@ -178,6 +181,10 @@ def _changed_specs(last: Night, now: Night, model: str, measure: str) -> Iterato
             ("new_prompt", "another prompt") if prompt else ("new_model", "another model behind this name")
         )
         yield Cause(kind, f"{what} ({_listed(paths)})")
+    if now.votes(model, benchmark):
+        if last.fingerprint("read") != now.fingerprint("read"):
+            yield Cause("new_extraction", "options are read by another version of the reader")
+        return
     if last.fingerprint("extract") != now.fingerprint("extract"):
         yield Cause("new_extraction", "answers and slots are read by another version of the extractor")
     for stage in other_scorers(last, now):

@@ -19,7 +19,7 @@ from operators.key_index import KeyIndex, first_of_each
 from operators.shelf import Shelf
 from operators.store import Store
 
-KINDS = ("scores", "responses", "asked")
+KINDS = ("scores", "responses", "asked", "presented")
 
 
 def tables(store: Store, kind: str) -> Iterator[pa.Table]:

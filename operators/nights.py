@@ -55,9 +55,14 @@ class Night:
     def spec(self, stage: str) -> Any:
         return self.record.get("specs", {}).get(stage)
 
-    def model(self, name: str) -> Mapping[str, Any]:
+    def model(self, name: str, benchmark: str) -> Mapping[str, Any]:
         """`fingerprint` and `spec` of the model that goes by `name` in this night."""
-        return self.record.get("models", {}).get(name, {})
+        return self.votes(name, benchmark) or self.record.get("models", {}).get(name, {})
+
+    def votes(self, name: str, benchmark: str) -> Mapping[str, Any] | None:
+        """The same of a model whose trials voted; None where `benchmark` does not name votes (operators.mugen.kept)."""
+        told = self.record.get("voted", [])
+        return next((one for one in told if (one["model"], one["benchmark"]) == (name, benchmark)), None)
 
 
 def new_name() -> str:

@@ -114,6 +114,29 @@ ASKED = _join(
     CLIPS,
 )
 
+# One trial of one strategy of MUGEN as a model was asked it: `audio_order` lists original indices, `gold_index` and `question`
+# are the benchmark's, `state` digests what all trials of an item have in common. The rest is as in ASKED.
+PRESENTED = pa.schema(
+    [
+        ("key", pa.string()),
+        ("content", pa.string()),
+        ("asked_at", pa.timestamp("us", "UTC")),
+        ("model", pa.string()),
+        ("benchmark", pa.string()),
+        ("strategy", pa.string()),
+        ("n_candidates", pa.int64()),
+        ("item_id", pa.string()),
+        ("trial", pa.int64()),
+        ("state", pa.string()),
+        ("question", pa.string()),
+        ("category", pa.string()),
+        ("gold_index", pa.int64()),
+        ("audio_order", pa.list_(pa.int64())),
+        ("response_key", pa.string()),
+        ("response_error", pa.string()),
+    ]
+)
+
 
 def score_columns(metric: str) -> list[pa.Field]:
     """The three columns that a metric adds to the result table: value, reason for a null, details as JSON."""

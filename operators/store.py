@@ -2,6 +2,7 @@
 
     <root>/responses/<model fingerprint>/part-*.parquet             what a model said
     <root>/asked/<model fingerprint>/part-*.parquet                 about which items, as the benchmark held them
+    <root>/presented/<model fingerprint>/part-*.parquet             in which trials of which strategies of MUGEN
     <root>/scores/<metric>/<scorer fingerprint>/part-*.parquet      with spec.json beside them
     <root>/nightly/<series>/<time>/                                 summaries of `pipelines.rescore`
     <root>/running/<id>                                             marks of runs that write at this moment
@@ -27,7 +28,7 @@ from operators.base import Spec
 from operators.fingerprint import fingerprint
 from operators.locators import has_credentials, shown
 from operators.remote import code_of, explain, failures, open_filesystem
-from operators.schema import ASKED, STORED_RESPONSE, STORED_SCORE
+from operators.schema import ASKED, PRESENTED, STORED_RESPONSE, STORED_SCORE
 from operators.shelf import DamagedPart, Shelf
 
 __all__ = ["RUNNING", "DamagedPart", "Shelf", "Store", "StoreError"]
@@ -35,7 +36,12 @@ __all__ = ["RUNNING", "DamagedPart", "Shelf", "Store", "StoreError"]
 RUNNING = "running"
 
 # {first folder: how many folders deep its shelves lie, what they hold}
-_KINDS = {"responses": (1, STORED_RESPONSE), "asked": (1, ASKED), "scores": (2, STORED_SCORE)}
+_KINDS = {
+    "responses": (1, STORED_RESPONSE),
+    "asked": (1, ASKED),
+    "presented": (1, PRESENTED),
+    "scores": (2, STORED_SCORE),
+}
 
 
 class StoreError(ValueError):
@@ -68,6 +74,10 @@ class Store:
         """Where it is kept what `model` was asked."""
         return Shelf(self, f"asked/{fingerprint(model)}", ASKED, model)
 
+    def presented(self, model: Spec) -> Shelf:
+        """Where it is kept in which trials `model` was asked."""
+        return Shelf(self, f"presented/{fingerprint(model)}", PRESENTED, model)
+
     def scores(self, metric: str, scorer: Spec) -> Shelf:
         """Where the scores of `metric` by `scorer` lie."""
         return Shelf(self, f"scores/{metric}/{fingerprint(scorer)}", STORED_SCORE, scorer)
@@ -77,7 +87,7 @@ class Store:
         return Shelf(self, name, _KINDS[name.split("/")[0]][1])
 
     def shelves(self, *kinds: str) -> Iterator[Shelf]:
-        """Every shelf of these kinds (default: responses, asked, scores) that there is, in the order of their names."""
+        """Every shelf of these kinds (default: responses, asked, presented, scores) that there is, in the order of their names."""
         for kind in kinds or _KINDS:
             folders = [kind]
             for _ in range(_KINDS[kind][0]):

@@ -130,6 +130,11 @@ class Lookup:
         """[rows] where the entry of each row stands, -1 where there is none."""
         return np.append(self._place, -1)[self._index.rows]
 
+    @property
+    def keys(self) -> pa.Array:
+        """[rows] under which key each row is stored; null for a row that cannot be tried."""
+        return self._keys
+
     def mark(self, rows: pa.Table) -> tuple[pa.Table, np.ndarray]:
         """`rows` with this stage's key and todo columns; todo is the first row of every key not yet known."""
         todo = first_of_each(self._index.rows) & (self._known() < 0)

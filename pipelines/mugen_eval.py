@@ -25,6 +25,7 @@ from rich.console import Console
 from operators.audio import ProbeAudio
 from operators.benchmarks.identity import notes_of
 from operators.lalms.recorded import Recorded
+from operators.mugen.kept import Presenting
 from operators.mugen.recorded import read_trials
 from operators.mugen.report import show
 from operators.mugen.tables import agreement, curve, positions, scaling, summarise
@@ -126,10 +127,12 @@ def generated(
 ) -> tuple[pa.Table, Iterable[dict[str, Any]]]:
     """The items with their decoded clips, and every trial with what the model said, to be iterated over once."""
     clips = refuse_unheard(probe_audio(planned.items, cluster, journal))
+    questions = dict(zip(clips["item_id"].to_pylist(), clips["question"].to_pylist(), strict=True))
+    how = Presenting(planned.strategies, planned.separate_voting, planned.seed, questions)
     said: list[Iterable[dict[str, Any]]] = []
     for stage, spec, drawn in mugen_plan.by_model(planned):
         rows = fan_out(usable(clips), drawn, planned.counts, planned.seed)
-        said.append(generate_trials(rows, stage, name, spec, store, cluster, journal))
+        said.append(generate_trials(rows, how, stage, name, spec, store, cluster, journal))
     return clips, chain.from_iterable(said)
 
 

@@ -21,6 +21,7 @@ from operators.entries import OnDisk
 from operators.fingerprint import row_keys
 from operators.frames import with_columns
 from operators.judges.option_judge import JudgeError, OptionJudge
+from operators.mugen.kept import Presenting, keep_presented
 from operators.mugen.options import Asked, verdict_lost
 from operators.mugen.presentation import (
     TRIAL_ROW,
@@ -92,10 +93,20 @@ def _presented(
 
 
 def generate_trials(
-    rows: pa.Table, stage: str, name: str, model: Spec, store: Store, cluster: Cluster, journal: Journal
+    rows: pa.Table,
+    how: Presenting,
+    stage: str,
+    name: str,
+    model: Spec,
+    store: Store,
+    cluster: Cluster,
+    journal: Journal,
 ) -> Iterator[dict[str, Any]]:
-    """The fanned-out rows with what the model said, which lies on disk until then."""
+    """The fanned-out rows with what the model said, which lies on disk until then. The store keeps what was asked, so that
+    `pipelines.rescore` can read it anew."""
     lookup = phases.ask_all(rows, model, store, cluster, journal, stage, OnDisk)
+    named = with_columns(rows, {"model": pa.repeat(name, rows.num_rows)})
+    keep_presented(store, model, named, lookup.reasons(), lookup.keys, how)
     return _with_responses(rows.select([c for c in rows.column_names if c in TRIALS.names]), lookup, name)
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ from operators.schema import METRICS, result_schema
 from operators.store import Store, StoreError
 from pipelines.execution import session
 from pipelines.lookup import Tally
+from pipelines.night_votes import Named, Votes, standing, votes_of
 from pipelines.phases import Journal, blocked, extract, score
 from pipelines.rescore_settings import Rescore
 from pipelines.responses import to_judge
@@ -57,17 +59,20 @@ def night_rows(
     folder: Path,
     scratch: Path,
     journal: Journal,
-) -> tuple[Rows, int, Again]:
-    """The rows of all stored responses, how many of them were carried over, and what failed now as in the night before.
+    voting: Named = MappingProxyType({}),
+) -> tuple[Rows, int, Again, Votes]:
+    """The rows of all stored responses, how many of them were carried over, what failed now as in the night before, and how many
+    of the rows are votes.
 
-    `before`: the series and the night to compare with and to carry rows over from.
+    `before`: the series and the night to compare with and to carry rows over from. `named`, `voting`: the models whose
+    responses are scored, and those whose trials vote, with their names in results.
 
     Raises StoreError where there is no response at all.
     """
     series, last = before
     (folder / "results.parquet").unlink(missing_ok=True)  # of an earlier night in this folder
     rows = Rows(*(Buckets(scratch / name, nights.NIGHT_ROW) for name in Rows._fields))
-    usable = Buckets(scratch / "usable", nights.NIGHT_ROW)
+    usable, stand = (Buckets(scratch / name, nights.NIGHT_ROW) for name in ("usable", "stand"))
     if last:
         same = same_scorers(last, scorers)
         carried = same and not settings.results
@@ -76,6 +81,7 @@ def night_rows(
             rows.last.add(table)
             if same:
                 rows.failed.add(table.filter(~whole(table)))
+            stand.add(standing(store, last, table))
             usable.add(table.filter(pc.is_in(table["fingerprint"], pa.array(sorted(kept), pa.string()))))
     todo = Buckets(scratch / "todo", QUESTION)
     carry(
@@ -90,9 +96,11 @@ def night_rows(
         journal.add(stage, Tally(rows=n_carried, from_store=n_carried))
     if len(todo):
         again = score_all(settings, store, named, scorers, todo, rows, folder / "results.parquet", journal)
+    with journal.phase("votes"):
+        votes = votes_of(store, voting, stand, rows.now, scratch)
     if not len(rows.now):
         raise StoreError(f"the store {shown(store.root)} holds questions, and no response to any of them")
-    return rows, n_carried, again
+    return rows, n_carried, again, votes
 
 
 def same_scorers(last: nights.Night, scorers: Mapping[str, Spec]) -> bool:

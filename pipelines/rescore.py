@@ -1,5 +1,7 @@
 """Score every stored response with what the store lacks, keep a dated summary, and say what changed since the last one.
 
+Trials of mugen_eval vote, by the reader of options as it is now; of them a night knows the choice and whether it is right.
+
 python -m pipelines.rescore                          exit status 0: nothing to look at; 3: drift; 1: the run failed
 python -m pipelines.rescore scorers=paper +cluster=a6000x4
 """
@@ -27,6 +29,7 @@ from operators.extraction import Extract
 from operators.inspection import contents
 from operators.leaderboard import show
 from operators.locators import shown
+from operators.mugen import kept
 from operators.schema import ITEM
 from operators.store import Store, StoreError
 from operators.weights import require
@@ -36,6 +39,7 @@ from pipelines.config import ConfigError, build, entry, plain
 from pipelines.execution import resources
 from pipelines.memory import check_memory
 from pipelines.night_rows import failing, night_rows, outages, summed
+from pipelines.night_votes import READER, Votes
 from pipelines.phases import Journal
 from pipelines.record import free_folder, write_record, write_summary
 from pipelines.rescore_settings import Rescore
@@ -56,8 +60,8 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
     series = checked(settings, settings.series or scorers_name)
     scorers = {name: build(getattr(settings.scorers, name), f"scorers.{name}") for name in METRIC_STAGES}
     store, journal = Store(settings.store.root), Journal()
-    named = names_in_results(store)
-    tell_unknown(store, named)
+    named, voting = names_in_results(store), kept.systems(store)
+    n_unknown = tell_unknown(store, named, voting)
     stages = [Stage(name, spec, resources(getattr(settings.cluster, name))) for name, spec in scorers.items()]
     check_memory(stages, settings.cluster)
     if settings.dry_run:
@@ -74,10 +78,15 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
     models = {
         new: describe(store, fingerprint) for fingerprint, names in named.items() for new in names.values()
     }
+    voted = [
+        {"model": new, "benchmark": label, **describe(store, fingerprint, "presented")}
+        for fingerprint, names in voting.items()
+        for (_, label), new in names.items()
+    ]
     # Beside the results, because a system's folder for temporary files may be small, or in memory.
     with TemporaryDirectory(dir=folder, prefix=".scratch-") as scratch:
-        rows, n_carried, again = night_rows(
-            settings, store, named, scorers, (series, last), folder, Path(scratch), journal
+        rows, n_carried, again, votes = night_rows(
+            settings, store, named, scorers, (series, last), folder, Path(scratch), journal, voting
         )
         out = outages(last, journal, again, settings.acknowledged)
         told = failing(settings.max_failure_rate, journal, again)
@@ -87,39 +96,55 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
         write_record(
             folder,
             config,
-            {"extract": Extract(), **scorers},
+            {"extract": Extract(), **scorers, "read": READER},
             journal,
-            {"models": models, "carried_over": n_carried, "out": since},
+            {
+                "models": models,
+                "carried_over": n_carried,
+                "out": since,
+                "voted": voted,
+                "votes": votes._asdict(),
+                "not_scored": n_unknown,
+            },
         )
         record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         now = nights.Night(nights.new_name(), nights.NIGHT_ROW.empty_table(), record)
         summary, failures, compared = summed(rows.last, rows.now, folder / "rows.parquet")
     write_summary(folder, summary, failures)
     found = drift(last, now, compared, out) if last else None
-    failed = [why for name, why in told.items() if name not in settings.acknowledged] + nothing_tried(journal)
+    failed = [why for name, why in told.items() if name not in settings.acknowledged]
+    # A night of votes alone tries no metric.
+    failed += nothing_tried(journal) if METRIC_STAGES[0] in journal.stages else []
     write_drift(folder, found, other_scorers(last, now) if last else [], failed)
     place = nights.save(store, series, now.name, folder, KEPT)
     show(summary, failures)
     alarming = show_drift(found)
-    report_work(settings, journal, len(rows.now), n_carried, folder)
+    report_work(settings, journal, len(rows.now), n_carried, votes, folder)
     print(f"kept as {shown(store.root)}/{place}")
     stop_if_failing(settings.max_failure_rate, failed, out)
     sys.exit(DRIFTED if alarming else 0)
 
 
-def report_work(settings: Rescore, journal: Journal, n_rows: int, n_carried: int, folder: Path) -> None:
-    """Two lines: what was computed, what was not even looked at, where the tables are."""
+def report_work(
+    settings: Rescore, journal: Journal, n_rows: int, n_carried: int, votes: Votes, folder: Path
+) -> None:
+    """A few lines: what was computed, what was not even looked at, where the tables are."""
     computed = sum(tally.computed for name, tally in journal.stages.items() if name in METRIC_STAGES)
+    stand = n_carried + votes.carried_over
     print(
-        f"{n_rows} rows, {n_carried} of them as in the night before; computed {computed} scores; tables in {folder}"
+        f"{n_rows} rows, {stand} of them as in the night before; computed {computed} scores; tables in {folder}"
     )
+    if votes.rows:
+        print(
+            f"{votes.rows} of the rows are votes of MUGEN's trials, of which {votes.trials_read} were read anew"
+        )
     if settings.results:
         print(f"as a page, with every response: python -m pipelines.report run={folder}")
 
 
-def describe(store: Store, fingerprint: str) -> dict[str, Any]:
+def describe(store: Store, fingerprint: str, kind: str = "asked") -> dict[str, Any]:
     """What a night's record says of a model."""
-    found = store.shelf(f"asked/{fingerprint}").spec() or {}
+    found = store.shelf(f"{kind}/{fingerprint}").spec() or {}
     return {
         "fingerprint": fingerprint,
         "spec": found.get("spec"),
@@ -127,19 +152,24 @@ def describe(store: Store, fingerprint: str) -> dict[str, Any]:
     }
 
 
-def tell_unknown(store: Store, named: Mapping[str, Any]) -> None:
-    """Stored responses whose questions nobody kept are named and counted. StoreError where there are no others."""
-    others = [shelf for shelf in store.shelves("responses") if shelf.name.rsplit("/", 1)[-1] not in named]
+def tell_unknown(store: Store, named: Mapping[str, Any], voting: Mapping[str, Any]) -> int:
+    """Stored responses whose questions nobody kept are counted and told. StoreError where there are no others."""
+    others = [
+        shelf
+        for shelf in store.shelves("responses")
+        if shelf.name.rsplit("/", 1)[-1] not in {*named, *voting}
+    ]
     if count := sum(contents(shelf).rows for shelf in others):
         print(
-            f"note: {count} stored responses of {len(others)} models are not scored: their questions were not kept, as "
-            f"those of mugen_eval are not; those of aria_eval are kept by its next run",
+            f"note: {count} stored responses of {len(others)} models are not scored: their questions were not kept, by an "
+            f"older version or a run that stopped; the next run of aria_eval or mugen_eval with this store keeps them",
             file=sys.stderr,
         )
-    if not named:
+    if not (named or voting):
         raise StoreError(
-            f"the store {shown(store.root)} holds no response that can be scored: run pipelines.aria_eval with it first"
+            f"the store {shown(store.root)} holds no response that can be scored: run pipelines.aria_eval or mugen_eval with it first"
         )
+    return count
 
 
 def show_plan(settings: Rescore, store: Store, scorers: list[Stage], named: Mapping[str, Any]) -> None:

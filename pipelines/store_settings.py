@@ -20,7 +20,7 @@ class StoreCommand:
     forget: list[str] = field(
         default_factory=list
     )  # gc: also everything of these model or scorer fingerprints
-    kind: str = "scores"  # export: scores, responses, or asked (the questions of the responses)
+    kind: str = "scores"  # export: scores, responses, asked (the questions of the responses) or presented (MUGEN's trials)
     out: str | None = None  # export: a .parquet or .csv file
 
 

@@ -18,8 +18,9 @@ from pipelines.config import CONF, Cluster, ConfigError
 from pipelines.execution import session
 from pipelines.mugen_eval import evaluate
 from pipelines.mugen_plan import warn_of_greedy_votes
+from pipelines.rescore import rescore
 from tests.mugen_toys import Loudest, tones
-from tests.pipelines.cli import ROOT, TOY_PATH
+from tests.pipelines.cli import ROOT, TOY_PATH, composed
 
 # Whole runs on Ray: more time than the fast part has.
 pytestmark = pytest.mark.weights
@@ -104,6 +105,31 @@ def test_gains_are_those_computed_by_hand(six_strategies):
     assert found["apsc"]["gain"] == pytest.approx(0.6) and found["apsc"]["generations"] == 50
     for words in ("APSC+CoT", "+60.00", "chosen position", "chi-square", "% right by trials"):
         assert words in done.out
+
+
+def test_a_night_takes_the_same_votes_from_the_store(six_strategies):
+    folder, done = six_strategies
+    config = composed(
+        TOY_PATH,
+        "scorers=toy",
+        f"store.root={folder / 'store'}",
+        f"out={folder / 'night'}",
+        pipeline="rescore",
+    )
+    with pytest.raises(SystemExit) as ended:
+        rescore(config, "toy")
+    assert ended.value.code == 0
+    rows = pq.read_table(folder / "night" / "rows.parquet").to_pylist()
+    cast = {(row["benchmark"], row["item_id"]): (row["answer_index"], row["correct"]) for row in rows}
+    expected = {
+        (f"m ({row['strategy']})", row["item_id"]): (row["choice_index"], row["correct"])
+        for row in table(done, "votes")
+    }
+    assert cast == expected and len(cast) == 6 * 5
+    votes = json.loads((folder / "night" / "run.json").read_text())["votes"]
+    assert votes["trials_read"] == 5 * (1 + 10 + 10) * 2, (
+        "a trial is read once for each strategy that draws on it"
+    )
 
 
 def test_strategies_share_generations_and_clips_are_worked_on_once(six_strategies):

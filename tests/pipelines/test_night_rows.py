@@ -18,7 +18,7 @@ def test_texts_of_an_earlier_night_in_the_folder_are_not_taken_for_this_ones(tmp
     store, stale = Store(str(tmp_path / "store")), tmp_path / "results.parquet"
     stale.write_bytes(b"of an earlier night")
     before = (SERIES, nights.last(store, SERIES))
-    rows, n_carried, again = night_rows(
+    rows, n_carried, again, _ = night_rows(
         Rescore(), store, names_in_results(store), SCORERS, before, tmp_path, tmp_path / "scratch", Journal()
     )
     assert (len(rows.now), n_carried) == (20, 20) and not again and not stale.exists()

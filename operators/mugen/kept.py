@@ -1,0 +1,140 @@
+"""What a model was asked in every trial, kept in the store beside what it said: how votes can be taken anew without a benchmark.
+
+A row of PRESENTED is one trial of one strategy. Whatever the number of runs, of several rows about a trial the one written
+last is valid; and of an item's trials under a strategy those count that are about the state of the item, the prompt and the
+seed of the one written last, so that trials of an item which the benchmark corrected since take no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from operators.base import Spec
+from operators.chat_api import SPENT
+from operators.fingerprint import digest
+from operators.frames import with_columns
+from operators.key_index import KeyIndex
+from operators.mugen.presentation import Strategy, generation_set
+from operators.prompts import Prompt
+from operators.schema import PRESENTED
+from operators.store import Shelf, Store
+
+VOTE = ("model", "benchmark", "strategy", "n_candidates", "item_id")  # one answer of one model
+PORTION = 4096  # rows that are Python objects at one time
+_CONTENT = tuple(name for name in PRESENTED.names if name not in ("key", "content", "asked_at"))
+
+
+class Presenting(NamedTuple):
+    """What the rows of a run do not say of themselves. questions: as the benchmark asks them, by item id."""
+
+    strategies: Mapping[str, Strategy]
+    separate_voting: bool
+    seed: int
+    questions: Mapping[str, str]
+
+
+def keep_presented(
+    store: Store, model: Spec, rows: pa.Table, errors: pa.Array, keys: pa.Array, how: Presenting
+) -> None:
+    """Store what `model` was asked (`rows`: TRIAL_ROW with `model`); what the store holds as it is now is not written again.
+
+    errors, keys: per row why there is no response, and under which key it is stored. A trial that a spend limit left out waits.
+    """
+    shelf, table = (
+        store.presented(model),
+        with_columns(rows, {"response_error": errors, "response_key": keys}),
+    )
+    known = KeyIndex(latest(shelf.read(["content", "asked_at", *VOTE, "trial"]))["content"])
+    now = datetime.now(UTC)
+    for start in range(0, rows.num_rows, PORTION):
+        asked = list(_asked(table.slice(start, PORTION), how))
+        for row in asked:
+            row["content"] = digest([[name, row[name]] for name in _CONTENT], 32)
+            row |= {"asked_at": now, "key": digest([row["content"], now.isoformat()], 32)}
+        found = pa.Table.from_pylist(asked, schema=PRESENTED)
+        shelf.append(found.take(np.flatnonzero(known.places(found["content"]) < 0)))
+
+
+def _asked(rows: pa.Table, how: Presenting) -> Iterator[dict[str, Any]]:
+    """Every trial once for each strategy that draws on it."""
+    drawn = {name: generation_set(one, how.separate_voting) for name, one in how.strategies.items()}
+    prompts = {one.prompt: Prompt(one.prompt).sha256 for one in drawn.values()}
+    for row in rows.to_pylist():
+        question = how.questions[row["item_id"]]
+        told = [question, row["gold_index"], row["category"], sorted(row["audio_hashes"])]
+        state = digest([*told, prompts[row["prompt"]], row["permuted"], how.seed], 16)
+        given = {name: row[name] for name in PRESENTED.names if name in row}
+        if (given["response_error"] or "").startswith(SPENT):
+            given["response_error"] = None
+        for name, strategy in how.strategies.items():
+            if drawn[name] == (row["prompt"], row["permuted"], row["voting"]) and (
+                strategy.vote or row["trial"] == 0
+            ):
+                yield {**given, "strategy": name, "state": state, "question": question}
+
+
+def latest(rows: pa.Table) -> pa.Table:
+    """The valid row of every trial of every strategy, oldest first. A model's name stands for it where there is no column
+    `fingerprint`."""
+    ordered = rows.sort_by("asked_at")
+    whose = [name for name in ("fingerprint", *VOTE, "trial") if name in ordered.column_names]
+    return ordered.take(np.flatnonzero(~ordered.select(whose).to_pandas().duplicated(keep="last").to_numpy()))
+
+
+def of_one_state(rows: pa.Table) -> pa.Table:
+    """Of `latest` rows those about the newest state of their item."""
+    frame = rows.select(["fingerprint", *VOTE, "state"]).to_pandas()
+    newest = frame.groupby(["fingerprint", *VOTE], dropna=False)["state"].transform("last")
+    return rows.take(np.flatnonzero((frame["state"] == newest).to_numpy()))
+
+
+def systems(store: Store) -> dict[str, dict[tuple[str, str], str]]:
+    """{model fingerprint: {(name, `label`): its name in results}}: of several models of one name and label the one asked
+    last keeps the name, and the others are called name@<first digits of the fingerprint>."""
+    owners: dict[tuple[str, str], list[tuple[Any, str]]] = {}
+    for shelf in store.shelves("presented"):
+        for system, asked_at in shelf.undisturbed(lambda shelf=shelf: _last_asked(shelf)).items():
+            owners.setdefault(system, []).append((asked_at, shelf.name.rsplit("/", 1)[-1]))
+    named: dict[str, dict[tuple[str, str], str]] = {}
+    for system, models in owners.items():
+        *older, (_, newest) = sorted(models)
+        named.setdefault(newest, {})[system] = system[0]
+        for _, fingerprint in older:
+            named.setdefault(fingerprint, {})[system] = f"{system[0]}@{fingerprint[:8]}"
+    return named
+
+
+def _last_asked(shelf: Shelf) -> dict[tuple[str, str], Any]:
+    found: dict[tuple[str, str], Any] = {}
+    parts = ["model", "benchmark", "strategy", "n_candidates"]
+    for table in shelf.stream([*parts, "asked_at"]):
+        for row in table.group_by(parts).aggregate([("asked_at", "max")]).to_pylist():
+            system = (row["model"], label(row["benchmark"], row["strategy"], row["n_candidates"]))
+            found[system] = max(row["asked_at_max"], found.get(system, row["asked_at_max"]))
+    return found
+
+
+def label(benchmark: str, strategy: str, n_candidates: int | None) -> str:
+    """What the votes of a strategy are called where results stand by benchmark."""
+    return f"{benchmark} ({strategy}{'' if n_candidates is None else f', {n_candidates} candidates'})"
+
+
+def labels_of(rows: pa.Table) -> pa.ChunkedArray:
+    """[N] the `label` of each row."""
+    few = rows.select(["benchmark", "strategy", "n_candidates"]).to_pandas()
+    kinds = few.drop_duplicates()
+    names = [
+        label(
+            one.benchmark,
+            one.strategy,
+            None if one.n_candidates != one.n_candidates else int(one.n_candidates),
+        )
+        for one in kinds.itertuples()
+    ]
+    joined = few.merge(kinds.assign(label=names), how="left", on=list(few.columns))
+    return pa.chunked_array([pa.array(joined["label"], pa.string())])

@@ -1,0 +1,173 @@
+"""The votes of a night: what MUGEN's trials said, read anew by the rules, one row per model, strategy and item.
+
+A row of votes has no metrics of a chain of thought: the slots of one response are not what won, and the options are clips. It
+says what was chosen, and whether that is right. Votes are read again where a trial, its response, or the reader changed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from operators import nights
+from operators.aggregate import finish_rows
+from operators.buckets import Buckets, groups
+from operators.carrying import identity, untouched
+from operators.fingerprint import fingerprint
+from operators.frames import with_columns
+from operators.mugen.kept import VOTE, labels_of, latest, of_one_state
+from operators.mugen.options import Asked, RuleReader
+from operators.mugen.presentation import map_back
+from operators.schema import METRICS, PRESENTED
+from operators.store import Store
+from operators.voting import majority
+
+READER = RuleReader()
+NO_METRIC = "not_defined: the options are clips and trials vote"
+_LIGHT = (*VOTE, "trial", "key", "content", "asked_at", "state", "response_key")
+_QUESTION = pa.schema([pa.field("fingerprint", pa.string()), *(PRESENTED.field(name) for name in _LIGHT)])
+
+Named = Mapping[str, Mapping[tuple[str, str], str]]
+
+
+class Votes(NamedTuple):
+    """How many rows of votes there are, how many of them as in the night before, trials that were read, and votes that wait
+    for the response of a trial."""
+
+    rows: int = 0
+    carried_over: int = 0
+    trials_read: int = 0
+    waiting: int = 0
+
+
+def standing(store: Store, last: nights.Night | None, rows: pa.Table) -> pa.Table:
+    """Of some `rows` of the night `last` the votes that hold for as long as their trials are the same."""
+    if last is None or last.fingerprint("read") != fingerprint(READER):
+        return rows.slice(0, 0)
+    kept = untouched(store, dict(enumerate(last.record.get("voted", []))))
+    stand = pc.is_in(rows["fingerprint"], pa.array(sorted(kept), pa.string()))
+    return rows.filter(pc.and_(stand, pc.equal(rows[f"{METRICS[0]}_reason"], NO_METRIC)))
+
+
+def votes_of(store: Store, named: Named, known: Buckets, now: Buckets, scratch: Path) -> Votes:
+    """Put the votes of all stored trials (NIGHT_ROW) into `now`; those that `known` holds are not read again."""
+    total = Votes()
+    asked = _presented(store, named, scratch)
+    for buckets in groups(asked.sizes, known.sizes):
+        trials = of_one_state(latest(asked.read(buckets)))
+        if not trials.num_rows:
+            continue
+        votes, vote = _votes(trials, named)
+        places = pc.index_in(identity(votes), identity(stood := known.read(buckets)))
+        kept = votes.filter(pc.is_valid(places))
+        now.add(with_columns(stood.take(places.drop_null()), {"model": kept["model"]}))
+        fresh = np.flatnonzero(pc.is_null(places))
+        todo = trials.filter(pa.array(np.isin(vote, fresh)))
+        found = _read(store, todo, votes, vote[np.isin(vote, fresh)])
+        now.add(found)
+        counts = (len(votes) - len(fresh) + len(found), len(kept), len(todo), len(fresh) - len(found))
+        total = Votes(*map(sum, zip(total, counts, strict=True)))
+    if total.waiting:
+        print(
+            f"note: {total.waiting} votes wait for responses that the store does not have: run mugen_eval again to have them "
+            "counted",
+            file=sys.stderr,
+        )
+    return total
+
+
+def _presented(store: Store, named: Named, scratch: Path) -> Buckets:
+    found = Buckets(scratch / "presented", _QUESTION)
+
+    def gather(shelf: Any, whose: str) -> None:
+        for table in shelf.stream(_LIGHT):
+            known = pa.array([" ".join(system) for system in named[whose]], pa.string())
+            system = pc.binary_join_element_wise(table["model"], labels_of(table), " ")
+            mine = table.filter(pc.is_in(system, known))
+            found.add(with_columns(mine, {"fingerprint": pa.repeat(whose, len(mine))}))
+
+    for whose in named:
+        shelf = store.shelf(f"presented/{whose}")
+        shelf.undisturbed(lambda shelf=shelf, whose=whose: gather(shelf, whose))
+    return found
+
+
+def _votes(trials: pa.Table, named: Named) -> tuple[pa.Table, np.ndarray]:
+    """The votes that `trials` make, and of which of them each trial is: `fingerprint`, `content` (what all its trials are),
+    `model` and `benchmark` as results call them."""
+    frame = trials.select(["fingerprint", *VOTE]).to_pandas()
+    vote = frame.groupby(["fingerprint", *VOTE], dropna=False, sort=False).ngroup().to_numpy()
+    # The sum does not depend on the order of the trials, and equal trials have equal hashes in every process.
+    hashes = pd.util.hash_array(trials["content"].to_numpy(zero_copy_only=False).astype(object))
+    sums = np.zeros(vote.max() + 1, dtype=np.uint64)
+    np.add.at(sums, vote, hashes)
+    first = trials.take(np.unique(vote, return_index=True)[1])
+    labels = labels_of(first)
+    systems = zip(*(c.to_pylist() for c in (first["fingerprint"], first["model"], labels)), strict=True)
+    cells = {
+        "content": pa.array([f"votes {total:016x}" for total in sums.tolist()]),
+        "benchmark": labels,
+        "model": pa.array([named[whose][name, called] for whose, name, called in systems], pa.string()),
+    }
+    return with_columns(first, cells).select(
+        ["fingerprint", "content", "model", "benchmark", "item_id"]
+    ), vote
+
+
+def _read(store: Store, trials: pa.Table, votes: pa.Table, vote: np.ndarray) -> pa.Table:
+    """NIGHT_ROW of every vote all of whose `trials` have a response, or a reason why there is none."""
+    answers: dict[int, list[dict[str, Any]]] = {}
+    for number, row in zip(*_whole(store, trials, vote), strict=True):
+        answers.setdefault(number, []).append(row)
+    about = votes.to_pylist()
+    rows = [
+        about[number] | _row(given)
+        for number, given in sorted(answers.items())
+        if all(row["response"] is not None or row["response_error"] for row in given)
+    ]
+    absent = {f.name: pa.nulls(len(rows), f.type) for f in nights.NIGHT_ROW}
+    absent |= {f"{metric}_reason": pa.repeat(NO_METRIC, len(rows)) for metric in METRICS}
+    given = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+    cells = {name: pa.array(column, nights.NIGHT_ROW.field(name).type) for name, column in given.items()}
+    return finish_rows(pa.table(absent | cells)).select(nights.NIGHT_ROW.names).cast(nights.NIGHT_ROW)
+
+
+def _whole(store: Store, trials: pa.Table, vote: np.ndarray) -> tuple[list[int], Iterator[dict[str, Any]]]:
+    """The trials with their questions and responses, and the vote of each."""
+    tables, numbers = [], []
+    for whose in pc.unique(trials["fingerprint"]).to_pylist():
+        mine = pc.equal(trials["fingerprint"], whose)
+        some = trials.filter(mine)
+        found = store.shelf(f"presented/{whose}").find(some["key"].to_pylist())
+        places = pc.index_in(found["key"], some["key"].combine_chunks())
+        said = store.shelf(f"responses/{whose}").find(found["response_key"].to_pylist())
+        answers = said["response"].take(pc.index_in(found["response_key"], said["key"].combine_chunks()))
+        tables.append(with_columns(found, {"response": answers}))
+        numbers.append(vote[mine.to_numpy()][places.to_numpy()])
+    if not tables:
+        return [], iter(())
+    return np.concatenate(numbers).tolist(), iter(pa.concat_tables(tables).to_pylist())
+
+
+def _row(trials: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the trials of one item choose together."""
+    asked = [Asked(row["question"], len(row["audio_order"]), row["response"]) for row in trials]
+    read = [found.index for found in READER.read(asked)]
+    chosen = [map_back(row["audio_order"], place) for row, place in zip(trials, read, strict=True)]
+    won = majority(chosen, [row["trial"] for row in trials])
+    silent = all(row["response"] is None for row in trials)
+    return {
+        **{name: trials[0][name] for name in ("category", "gold_index")},
+        "trial": 0,
+        "answer_index": won.index,
+        "answer_index_paper": won.index,
+        "answer_reason": f"no_vote: none of {len(trials)} trials is readable" if won.index is None else None,
+        "response_error": trials[0]["response_error"] if silent else None,
+    }
