@@ -17,7 +17,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from operators import parts
 from operators.aggregate import MEASURES
 from operators.asked import PLACE
 from operators.frames import with_columns
@@ -92,8 +91,9 @@ def load(store: Store, series: str, name: str) -> Night:
 def stream(store: Store, series: str, name: str) -> Iterator[pa.Table]:
     """The rows of a night (NIGHT_ROW), some thousands at a time; what an older version did not keep is null."""
     with _rows_file(store, f"nightly/{series}/{name}") as file:
-        for batch in file.iter_batches(parts.ROWS_PER_GROUP):
-            table = pa.Table.from_batches([batch])
+        for group in range(file.num_row_groups):
+            # One at a time: asked for all of them, the reader holds what it has read of the file until its end.
+            table = file.read_row_group(group)
             absent = {
                 f.name: pa.nulls(len(table), f.type) for f in NIGHT_ROW if f.name not in table.column_names
             }

@@ -145,7 +145,7 @@ class _Streamed:
                     yield json_line_row(text, number)
 
     def _parquet(self) -> Iterator[Row]:
-        file, number = pq.ParquetFile(self._path), 0
+        file, number = pq.ParquetFile(self._path, pre_buffer=False), 0
         if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
             read_rows(self._path)
         for batch in file.iter_batches(batch_size=1024):

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from operators import nights
+from operators import nights, parts
 from operators.aggregate import failure_reasons, finish_rows, moments, reasons_together, summary_of
 from operators.asked import answered, with_answers
 from operators.base import Spec
@@ -97,7 +97,7 @@ def night_rows(
     if len(todo):
         again = score_all(settings, store, named, scorers, todo, rows, folder / "results.parquet", journal)
     with journal.phase("votes"):
-        votes = votes_of(store, voting, stand, rows.now, scratch)
+        votes = votes_of(store, voting, stand, rows.now, scratch, settings.rows_at_once)
     if not len(rows.now):
         raise StoreError(f"the store {shown(store.root)} holds questions, and no response to any of them")
     return rows, n_carried, again, votes
@@ -220,7 +220,7 @@ def summed(last: Buckets, now: Buckets, path: Path) -> tuple[pa.Table, pa.Table,
             then, today = last.read(buckets), now.read(buckets)
             compared.add(then, today)
             if today.num_rows:
-                writer.write_table(today)
+                writer.write_table(today, row_group_size=parts.ROWS_PER_GROUP)
                 portions.append(moments(today))
                 reasons.append(failure_reasons(today))
     return summary_of(portions), reasons_together(reasons), compared

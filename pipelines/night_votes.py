@@ -56,8 +56,9 @@ def standing(store: Store, last: nights.Night | None, rows: pa.Table) -> pa.Tabl
     return rows.filter(pc.and_(stand, pc.equal(rows[f"{METRICS[0]}_reason"], NO_METRIC)))
 
 
-def votes_of(store: Store, named: Named, known: Buckets, now: Buckets, scratch: Path) -> Votes:
-    """Put the votes of all stored trials (NIGHT_ROW) into `now`; those that `known` holds are not read again."""
+def votes_of(store: Store, named: Named, known: Buckets, now: Buckets, scratch: Path, at_once: int) -> Votes:
+    """Put the votes of all stored trials (NIGHT_ROW) into `now`; those that `known` holds are not read again. Of the others some
+    `at_once` trials are in memory with what was said."""
     total = Votes()
     asked = _presented(store, named, scratch)
     for buckets in groups(asked.sizes, known.sizes):
@@ -68,11 +69,12 @@ def votes_of(store: Store, named: Named, known: Buckets, now: Buckets, scratch: 
         places = pc.index_in(identity(votes), identity(stood := known.read(buckets)))
         kept = votes.filter(pc.is_valid(places))
         now.add(with_columns(stood.take(places.drop_null()), {"model": kept["model"]}))
-        fresh = np.flatnonzero(pc.is_null(places))
-        todo = trials.filter(pa.array(np.isin(vote, fresh)))
-        found = _read(store, todo, votes, vote[np.isin(vote, fresh)])
-        now.add(found)
-        counts = (len(votes) - len(fresh) + len(found), len(kept), len(todo), len(fresh) - len(found))
+        fresh, n_read, n_found = np.flatnonzero(pc.is_null(places)), 0, 0
+        for some in _portions(vote, fresh, at_once):
+            found = _read(store, trials.take(some), votes, vote[some])
+            now.add(found)
+            n_read, n_found = n_read + len(some), n_found + len(found)
+        counts = (len(kept) + n_found, len(kept), n_read, len(fresh) - n_found)
         total = Votes(*map(sum, zip(total, counts, strict=True)))
     if total.waiting:
         print(
@@ -81,6 +83,18 @@ def votes_of(store: Store, named: Named, known: Buckets, now: Buckets, scratch: 
             file=sys.stderr,
         )
     return total
+
+
+def _portions(vote: np.ndarray, fresh: np.ndarray, at_once: int) -> Iterator[np.ndarray]:
+    """The trials of the votes `fresh`, about `at_once` together, those of one vote never apart."""
+    mine = np.flatnonzero(np.isin(vote, fresh))
+    mine = mine[np.argsort(vote[mine], kind="stable")]
+    ends = np.flatnonzero(np.diff(vote[mine], append=-1)) + 1  # where the trials of a vote end
+    start = 0
+    while start < len(mine):
+        end = ends[min(np.searchsorted(ends, start + at_once), len(ends) - 1)]
+        yield mine[start:end]
+        start = end
 
 
 def _presented(store: Store, named: Named, scratch: Path) -> Buckets:

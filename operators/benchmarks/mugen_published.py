@@ -119,7 +119,9 @@ def _ranks(task: str, file: Path) -> bool:
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
     """The rows of one file, few at a time: they hold sound."""
     try:
-        parquet = pq.ParquetFile(file)
+        parquet = pq.ParquetFile(
+            file, pre_buffer=False
+        )  # else all sound of the file would be held until its end
         names = parquet.schema_arrow.names
         wanted = [name for name in ("id", "instruction", "answer", "reference_audio") if name in names]
         wanted += filter(_CANDIDATE.fullmatch, names)

@@ -2,8 +2,10 @@
 
     python -m tests.bench.nights --rows 10000,100000,1000000 --cold 10000,100000 --changed 0,1000,10000
 
-Synthetic text, toy scorers that cost nothing: what is measured is everything but scoring, the worst case for a ratio. Every
-night is a process of its own; its peak is the largest of its processes, Ray's workers not counted in.
+Synthetic text, toy scorers that cost nothing, or `--delay` seconds a row and metric: what is measured is everything but scoring,
+the worst case for a ratio. Every night is a process of its own; its peak is the largest of its processes, Ray's workers not
+counted in. `scoring` is seconds inside the metrics, all workers together; `of cold` says, where the whole store was scored
+before, how much of that work a night did, by scores and by seconds inside the metrics.
 """
 
 from __future__ import annotations
@@ -56,11 +58,13 @@ class Synthetic:
 
 
 class Spent(NamedTuple):
-    """seconds: of the wall clock. peak_mb: the largest process. computed: scores. record: run.json."""
+    """seconds: of the wall clock. peak_mb: the largest process. computed: scores. scoring: seconds inside the metrics. record:
+    run.json."""
 
     seconds: float
     peak_mb: float
     computed: int
+    scoring: float
     record: dict[str, Any]
 
 
@@ -159,8 +163,9 @@ def night(root: Path, out: Path, *overrides: str) -> Spent:
     if os.waitstatus_to_exitcode(status) not in (0, 3):
         sys.exit(Path(f"{out}.log").read_text())
     record = json.loads((out / "run.json").read_text())
-    computed = sum(tally["computed"] for name, tally in record["stages"].items() if name in SCORERS)
-    return Spent(seconds, usage.ru_maxrss / 1024, computed, record)
+    tallies = [tally for name, tally in record["stages"].items() if name in SCORERS]
+    computed, scoring = (sum(tally[name] for tally in tallies) for name in ("computed", "seconds"))
+    return Spent(seconds, usage.ru_maxrss / 1024, computed, scoring, record)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -168,29 +173,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", default="10000,100000")
     parser.add_argument("--cold", default="10000")
     parser.add_argument("--changed", default="0,1000,10000")
+    parser.add_argument("--delay", type=float, default=0.0)
     parser.add_argument("--folder", type=Path, default=Path("nights-bench"))
     chosen = parser.parse_args(arguments)
     cold, changed = ([int(n) for n in text.split(",") if n] for text in (chosen.cold, chosen.changed))
-    print(f"{'rows':>9} {'changed':>9} {'scores':>9} {'seconds':>8} {'peak MB':>8}")
+    os.environ["TOY_DELAY"] = str(chosen.delay)
+    print(f"{'rows':>9} {'changed':>9} {'scores':>9} {'seconds':>8} {'peak MB':>8} {'scoring':>8}  of cold")
     for rows in map(int, chosen.rows.split(",")):
-        root = chosen.folder / str(rows) / "store"
+        root, whole = chosen.folder / str(rows) / "store", None
         fill(root, 0, rows)
         if rows in cold:
-            show(rows, rows, night(root, root.parent / "cold"))
+            whole = night(root, root.parent / "cold")
+            show(rows, rows, whole, whole)
             shutil.rmtree(root / "nightly")
         seed_night(root)
         stored = rows
         for number, more in enumerate(changed):
             fill(root, stored, stored + more)
             stored += more
-            show(stored, more, night(root, root.parent / f"warm{number}", "max_failure_rate=1"))
+            show(stored, more, night(root, root.parent / f"warm{number}", "max_failure_rate=1"), whole)
         shutil.rmtree(root.parent)
 
 
-def show(rows: int, changed: int, spent: Spent) -> None:
-    print(
-        f"{rows:>9} {changed:>9} {spent.computed:>9} {spent.seconds:>8.1f} {spent.peak_mb:>8.0f}", flush=True
-    )
+def show(rows: int, changed: int, spent: Spent, whole: Spent | None) -> None:
+    line = f"{rows:>9} {changed:>9} {spent.computed:>9} {spent.seconds:>8.1f} {spent.peak_mb:>8.0f} {spent.scoring:>8.1f}"
+    if whole:
+        line += f"  {spent.computed / whole.computed:.2%} of scores, {spent.scoring / whole.scoring:.2%} of seconds"
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import io
 import json
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -115,6 +116,13 @@ def voted(folder, item_id):
         place = row["audio_order"].index(row["gold_index"])
         picks.append(row["audio_order"][place if place < 2 else 0])
     return max(picks, key=lambda pick: (picks.count(pick), -picks.index(pick)))
+
+
+def test_trials_of_one_vote_are_read_together_however_few_at_once():
+    vote = np.array([2, 0, 1, 0, 2, 0, 3])
+    portions = [part.tolist() for part in night_votes._portions(vote, np.array([0, 2, 3]), at_once=2)]
+    assert portions == [[1, 3, 5], [0, 4], [6]]
+    assert list(night_votes._portions(vote, np.array([], int), at_once=2)) == []
 
 
 def test_a_night_in_which_nothing_changed_reads_nothing(folder):

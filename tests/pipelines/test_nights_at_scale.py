@@ -34,26 +34,34 @@ def corrected(asked):
     return with_columns(table, {"content": pa.array(contents), "key": pa.array(contents)})
 
 
-def test_memory_stays_and_nothing_is_scored_where_nothing_changed(tmp_path):
-    few, many = (
-        25_000,
-        100_000,
-    )  # more than one portion of buckets in both, so that only what is held for all rows differs
-    spent = {rows: night(stored(tmp_path / str(rows), rows), tmp_path / f"out{rows}") for rows in (few, many)}
+FEW, MANY = (
+    25_000,
+    100_000,
+)  # more than one portion of buckets in both, so that only what is held for all rows differs
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    return stored(tmp_path_factory.mktemp("large"), MANY)
+
+
+def test_memory_stays_and_nothing_is_scored_where_nothing_changed(tmp_path, large):
+    roots = {FEW: stored(tmp_path, FEW), MANY: large}
+    spent = {rows: night(root, tmp_path / f"out{rows}") for rows, root in roots.items()}
     for rows, one in spent.items():
         assert (one.computed, one.record["carried_over"]) == (0, rows)
     # 3 MB when this was written; reading a shelf of questions whole makes it 75.
-    assert spent[many].peak_mb - spent[few].peak_mb < 30
+    assert spent[MANY].peak_mb - spent[FEW].peak_mb < 30
 
 
-def test_exactly_the_changed_rows_are_scored(tmp_path):
-    root = stored(tmp_path, 2_000)
-    fill(root, 2_000, 2_100)
-    store = Store(str(root))
+def test_exactly_the_changed_rows_are_scored(tmp_path, large):
+    fill(large, MANY, MANY + 1_000)
+    store = Store(str(large))
     # Of three questions the benchmark corrected something: asked anew, they are looked at again.
     asked = store.shelf(f"asked/{fingerprint(Synthetic())}").read().slice(0, 3)
     store.asked(Synthetic()).append(corrected(asked))
-    spent = night(root, tmp_path / "out", "max_failure_rate=1")
-    assert spent.computed == 6 * 103 and spent.record["carried_over"] == 1_997
-    again = night(root, tmp_path / "again", "max_failure_rate=1")
-    assert again.computed == 0 and again.record["carried_over"] == 2_100
+    spent = night(large, tmp_path / "out", "max_failure_rate=1")
+    assert spent.computed == 6 * 1_003 and spent.record["carried_over"] == MANY - 3
+    assert spent.computed < 0.02 * 6 * MANY, "of the work that scored the whole store"
+    again = night(large, tmp_path / "again", "max_failure_rate=1")
+    assert again.computed == 0 and again.record["carried_over"] == MANY + 1_000
