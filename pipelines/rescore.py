@@ -65,12 +65,12 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
     stages = [Stage(name, spec, resources(getattr(settings.cluster, name))) for name, spec in scorers.items()]
     check_memory(stages, settings.cluster)
     if settings.dry_run:
-        show_plan(settings, store, stages, named)
+        show_plan(settings, store, stages, named, voting)
         return
 
     # Looked up first: the night to compare with must be there before hours of scoring, and may not be this one.
     last = nights.load(store, series, settings.against) if settings.against else nights.last(store, series)
-    for spec in scorers.values():
+    for spec in scorers.values() if named else ():  # votes alone need no weights
         require(spec)
     folder = Path(settings.out) if settings.out else free_folder(f"rescore-{series}")
     folder.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def report_work(
         print(
             f"{votes.rows} of the rows are votes of MUGEN's trials, of which {votes.trials_read} were read anew"
         )
-    if settings.results:
+    if (folder / "results.parquet").exists():
         print(f"as a page, with every response: python -m pipelines.report run={folder}")
 
 
@@ -172,11 +172,18 @@ def tell_unknown(store: Store, named: Mapping[str, Any], voting: Mapping[str, An
     return count
 
 
-def show_plan(settings: Rescore, store: Store, scorers: list[Stage], named: Mapping[str, Any]) -> None:
+def show_plan(
+    settings: Rescore, store: Store, scorers: list[Stage], named: Mapping[str, Any], voting: Mapping[str, Any]
+) -> None:
     """What would be looked at; how much of it the store lacks shows when the keys are computed."""
     rows = sum(contents(store.shelf(f"asked/{fingerprint}")).rows for fingerprint in named)
     chain = [Stage("extract", Extract(), resources(settings.cluster.extract)), *scorers]
     stages = [(stage, rows) for stage in chain]
+    trials = sum(contents(store.shelf(f"presented/{fingerprint}")).rows for fingerprint in voting)
+    if trials:
+        print(
+            f"votes of {trials} trials of MUGEN, read by the rules where they or the rules changed, in this process"
+        )
     plan.show(
         stages, settings.cluster, settings.store.root, Console(), (*ITEM.names, "response", "audio_hashes")
     )
