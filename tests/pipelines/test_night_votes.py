@@ -125,6 +125,7 @@ def test_trials_of_one_vote_are_read_together_however_few_at_once():
     assert list(night_votes._portions(vote, np.array([], int), at_once=2)) == []
 
 
+@pytest.mark.weights  # two nights
 def test_a_night_in_which_nothing_changed_reads_nothing(folder):
     night(folder, "one")
     answered(folder / "store")
@@ -136,6 +137,7 @@ def test_a_night_in_which_nothing_changed_reads_nothing(folder):
     assert [rows["b (direct)", f"q{i}"]["correct"] for i in range(ITEMS)] == [True, True, False, False]
 
 
+@pytest.mark.weights  # two nights
 def test_more_trials_are_read_with_the_votes_that_they_are_part_of(folder):
     night(folder, "one")
     answered(folder / "store", n_trials=5)
@@ -143,6 +145,7 @@ def test_more_trials_are_read_with_the_votes_that_they_are_part_of(folder):
     assert record["votes"] == {"rows": 8, "carried_over": 4, "trials_read": 20, "waiting": 0}
 
 
+@pytest.mark.weights  # two nights
 def test_another_version_of_the_reader_reads_all_anew_and_is_named_as_the_cause(folder, monkeypatch):
     night(folder, "one")
 
@@ -164,6 +167,7 @@ def test_another_version_of_the_reader_reads_all_anew_and_is_named_as_the_cause(
     assert [cause["kind"] for cause in change["causes"]] == ["new_extraction"]
 
 
+@pytest.mark.weights  # two nights
 def test_trials_of_an_item_that_was_corrected_since_take_no_part(folder):
     def corrected(asked):
         return with_columns(asked, {"gold_index": pa.array([2, 1, 2, 3])})
@@ -177,6 +181,7 @@ def test_trials_of_an_item_that_was_corrected_since_take_no_part(folder):
     assert {c["measure"] for c in drift(folder, "two")["changes"]} == {"accuracy"}
 
 
+@pytest.mark.weights  # two nights
 def test_a_trial_that_failed_is_no_vote_and_one_without_a_response_waits(tmp_path):
     answered(tmp_path / "store", said=lambda place: "Audio 1" if place == 0 else None)
     _, told, record, rows = night(tmp_path, "one")
@@ -193,6 +198,7 @@ def test_a_trial_that_failed_is_no_vote_and_one_without_a_response_waits(tmp_pat
     assert record["votes"]["waiting"] > 0 and "wait for responses that the store does not have" in told
 
 
+@pytest.mark.weights
 def test_another_model_under_the_name_is_told_apart(folder):
     answered(folder / "store", model=Loudest(reach=1), said=lambda place: "Audio 1")
     systems = kept.systems(Store(str(folder / "store")))
