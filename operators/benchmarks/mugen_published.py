@@ -66,8 +66,11 @@ EXPECTED = (
     "and, where a task has one, reference_audio"
 )
 _DIMENSION_OF = {task: dimension for dimension, tasks in TASKS.items() for task in tasks}
+_NOUNS = "test|contest|protest|request|guest|rest|arrest|west|forest|chest|interest|harvest|nest"
+# "third longest", "2nd most", "second to last"; not "second guest".
 _RANK = re.compile(
-    r"\b(?:second|third|fourth|fifth|2nd|3rd|4th|5th)[ -]+(?:to[ -]+)?(?:most|least|last|\w+est)\b",
+    r"\b(?:second|third|fourth|fifth|2nd|3rd|4th|5th)[ -]+(?:to[ -]+)?"
+    rf"(?:most|least|last|(?!(?:{_NOUNS})\b)\w+est)\b",
     re.IGNORECASE,
 )
 _CANDIDATE = re.compile(r"audio([1-9]\d?)")

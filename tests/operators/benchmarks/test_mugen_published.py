@@ -91,6 +91,24 @@ def test_ranking_tasks_take_no_part_in_the_scaling_study(tmp_path):
     assert not extremes["ranking"] and scalable(extremes, 3)
 
 
+@pytest.mark.parametrize(
+    ("instruction", "ranks"),
+    [
+        ("Select the third longest audio.", True),
+        ("Pick the 2nd-fastest speaker", True),
+        ("Which is the second to last to speak?", True),
+        ("Which clip has the Fourth most words?", True),
+        ("Select the longest audio.", False),
+        ("Which clip lasts 5 seconds at most?", False),
+        ("Which clip has a second guest?", False),
+        ("Select the third test tone.", False),
+    ],
+)
+def test_what_asks_for_a_rank(tmp_path, instruction, ranks):
+    publish(tmp_path, "Key_Detection", row(instruction=instruction))
+    assert load(tmp_path)["ranking"].to_pylist() == [ranks]
+
+
 def ranking(table):
     return {item["task"] for item in table.to_pylist() if item["ranking"]}
 
