@@ -5,6 +5,7 @@ Memory holds `rows_at_once` responses, or some ten thousand rows without their t
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -149,9 +150,11 @@ def score_all(
 
 def goes(todo: Buckets, failed: Buckets, at_once: int) -> Iterator[tuple[pa.Table, pa.Table]]:
     """The questions in portions of at most `at_once`, each with the rows `failed` about its items."""
-    for buckets in groups(todo.sizes, at_least=at_once):
+    # Not the whole of `at_once`: the bucket that passes it would leave a rest, and a go of a few rows costs a start of its own.
+    for buckets in groups(todo.sizes, at_least=max(1, 3 * at_once // 4)):
         rows, known = todo.read(buckets), failed.read(buckets)
-        yield from ((rows.slice(start, at_once), known) for start in range(0, rows.num_rows, at_once))
+        size = math.ceil(rows.num_rows / math.ceil(rows.num_rows / at_once))
+        yield from ((rows.slice(start, size), known) for start in range(0, rows.num_rows, size))
 
 
 def failed_again(results: pa.Table, failed: pa.Table, scorers: Mapping[str, Spec]) -> Again:

@@ -2,11 +2,14 @@
 
 from collections import Counter
 
+import pyarrow as pa
+
 from operators import nights
 from operators.asked import names_in_results
+from operators.buckets import Buckets
 from operators.store import Store
 from pipelines.lookup import Tally
-from pipelines.night_rows import failing, night_rows, outages
+from pipelines.night_rows import failing, goes, night_rows, outages
 from pipelines.phases import Journal
 from pipelines.rescore_settings import Rescore
 from tests.bench.nights import SCORERS, SERIES, fill, seed_night
@@ -22,6 +25,18 @@ def test_texts_of_an_earlier_night_in_the_folder_are_not_taken_for_this_ones(tmp
         Rescore(), store, names_in_results(store), SCORERS, before, tmp_path, tmp_path / "scratch", Journal()
     )
     assert (len(rows.now), n_carried) == (20, 20) and not again and not stale.exists()
+
+
+def test_goes_are_few_and_hold_every_row_once(tmp_path):
+    todo, failed = (
+        Buckets(tmp_path / name, pa.schema([("item_id", pa.string())])) for name in ("todo", "failed")
+    )
+    todo.add(pa.table({"item_id": [f"item{n}" for n in range(10_000)]}))
+    sizes = [len(rows) for rows, _ in goes(todo, failed, at_once=1_000)]
+    # Buckets hold some 156 rows: five of them are past three quarters of 1,000 and below it, so no go is cut in two.
+    assert sum(sizes) == 10_000 and max(sizes) <= 1_000 and len(sizes) <= 13
+    few = [len(rows) for rows, _ in goes(todo, failed, at_once=100)]
+    assert sum(few) == 10_000 and max(few) <= 100 and min(few) > 50
 
 
 def test_the_limit_is_over_the_rows_scored_tonight():
