@@ -26,6 +26,7 @@ from operators.store import Shelf, Store
 
 VOTE = ("model", "benchmark", "strategy", "n_candidates", "item_id")  # one answer of one model
 PORTION = 4096  # rows that are Python objects at one time
+_OF_STATE = ("audio_hashes", "prompt", "permuted", "voting")  # of a trial's row, beside what is kept as it is
 _CONTENT = tuple(name for name in PRESENTED.names if name not in ("key", "content", "asked_at"))
 
 
@@ -64,18 +65,29 @@ def _asked(rows: pa.Table, how: Presenting) -> Iterator[dict[str, Any]]:
     """Every trial once for each strategy that draws on it."""
     drawn = {name: generation_set(one, how.separate_voting) for name, one in how.strategies.items()}
     prompts = {one.prompt: Prompt(one.prompt).sha256 for one in drawn.values()}
-    for row in rows.to_pylist():
+    states: dict[tuple, str] = {}
+    told = [name for name in rows.column_names if name in PRESENTED.names or name in _OF_STATE]
+    for row in rows.select(told).to_pylist():
+        about, hashes = (row["prompt"], row["permuted"], row["voting"]), row.pop("audio_hashes")
         question = how.questions[row["item_id"]]
-        told = [question, row["gold_index"], row["category"], sorted(row["audio_hashes"])]
-        state = digest([*told, prompts[row["prompt"]], row["permuted"], how.seed], 16)
+        item = (row["item_id"], row["n_candidates"], *about)
+        if item not in states:
+            parts = [
+                question,
+                row["gold_index"],
+                row["category"],
+                sorted(hashes),
+                prompts[about[0]],
+                about[1],
+                how.seed,
+            ]
+            states[item] = digest(parts, 16)
         given = {name: row[name] for name in PRESENTED.names if name in row}
         if (given["response_error"] or "").startswith(SPENT):
             given["response_error"] = None
         for name, strategy in how.strategies.items():
-            if drawn[name] == (row["prompt"], row["permuted"], row["voting"]) and (
-                strategy.vote or row["trial"] == 0
-            ):
-                yield {**given, "strategy": name, "state": state, "question": question}
+            if drawn[name] == about and (strategy.vote or row["trial"] == 0):
+                yield {**given, "strategy": name, "state": states[item], "question": question}
 
 
 def latest(rows: pa.Table) -> pa.Table:
