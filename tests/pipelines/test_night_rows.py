@@ -1,8 +1,11 @@
 """The rows of a night without its process: what it leaves beside them."""
 
+import tracemalloc
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from operators import nights
 from operators.asked import names_in_results
@@ -82,3 +85,23 @@ def test_a_metric_that_raised_on_every_row_again_is_out_and_rows_of_their_own_re
     works = Tally(rows=100, from_store=97, computed=3, failed=2)
     assert out_tonight(works, {"RuntimeError": 2}) == [], "a third row got its score"
     assert outages(None, Journal(), {}, ()) == ()
+
+
+def test_of_a_night_one_row_group_is_held_at_a_time(tmp_path):
+    folder = tmp_path / "store" / "nightly" / "toy" / "2026-01-01"
+    folder.mkdir(parents=True)
+    draw, blank = np.random.default_rng(0), nights.NIGHT_ROW.empty_table().to_pydict()
+    with pq.ParquetWriter(folder / "rows.parquet", nights.NIGHT_ROW) as writer:
+        for _ in range(30):
+            told = [draw.bytes(16).hex() for _ in range(2_000)]
+            cells = {name: told if name in ("item_id", "content") else [None] * 2_000 for name in blank}
+            writer.write_table(pa.table(cells, schema=nights.NIGHT_ROW))
+    size = (folder / "rows.parquet").stat().st_size
+    tracemalloc.start()
+    try:
+        rows = sum(len(table) for table in nights.stream(Store(str(tmp_path / "store")), "toy", "2026-01-01"))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert rows == 60_000 and size > 3_000_000
+    assert peak < size / 3, "what is read of the file waits in bytes until its row group is decoded"
