@@ -32,7 +32,7 @@ from operators.tables import TableError
 from operators.weights import WeightsError
 from pipelines.config_errors import explain_composition, explain_instantiation, unknown_key
 from pipelines.room import ResourceError
-from pipelines.sweeps import Sweep, in_sweep
+from pipelines.sweeps import Sweep, for_every_option, in_sweep
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
@@ -175,7 +175,7 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
     lists: keys for which `key=a,b` on the command line means the list [a,b] of one run.
     """
     refuse_credentials(sys.argv[1:])
-    sys.argv[1:] = as_lists(sys.argv[1:], lists)
+    sys.argv[1:] = for_every_option(as_lists(sys.argv[1:], lists))
     os.environ["HYDRA_FULL_ERROR"] = (
         "1"  # Hydra then raises instead of printing, and we can say what is allowed
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
@@ -16,6 +18,28 @@ from operators.locators import shown
 def in_sweep() -> bool:
     """Whether the job that runs now is one of several."""
     return HydraConfig.get().mode == RunMode.MULTIRUN
+
+
+def for_every_option(arguments: Sequence[str]) -> list[str]:
+    """Words of a command line with -m, in which `model.x=1` beside `model=a,b` is spelled `++model.x=1`.
+
+    Hydra first composes the sweep as a whole with the option that no word chose, or none, and refuses fields which that one
+    lacks. `++` sets a field there or adds it; what an option does not know its own class refuses in its job.
+    """
+    if not {"-m", "--multirun"} & set(arguments):
+        return list(arguments)
+    parser = OverridesParser.create()
+    swept: set[str] = set()
+    for word in arguments:
+        try:
+            override = parser.parse_override(word)
+        except HydraException:  # an option of Hydra, or what Hydra itself will complain of
+            continue
+        if override.is_sweep_override():
+            swept.add(override.key_or_group.replace("/", "."))
+    return [
+        f"++{word}" if any(word.startswith(f"{group}.") for group in swept) else word for word in arguments
+    ]
 
 
 def with_own_folder(config: DictConfig) -> DictConfig:

@@ -16,6 +16,7 @@ from operators.schema import METRICS
 from pipelines.aria_eval import METRIC_STAGES
 from pipelines.config import Cluster
 from pipelines.execution import session
+from pipelines.sweeps import for_every_option
 from tests.pipelines.cli import ROOT, TOY_PATH, TOYS, evaluated
 from tests.pipelines.test_aria_eval import question, said, tone, write_lines
 
@@ -146,3 +147,32 @@ def test_a_secret_in_an_address_never_reaches_the_disk(tmp_path, how):
         assert [path for path in tmp_path.rglob("*") if path.is_file()] == [mine], (
             "Hydra wrote none of its files"
         )
+
+
+def test_a_field_of_models_that_a_sweep_chooses_needs_no_mark(tmp_path):
+    words = [
+        "model=qwen2_audio,recorded",
+        "model.limits.over_long=truncate",
+        "out=x",
+        "scorers/m3=smollm2,toy",
+    ]
+    expected = [words[0], "++model.limits.over_long=truncate", *words[2:], "++scorers.m3.seed=1"]
+    assert for_every_option(["-m", *words, "scorers.m3.seed=1"]) == ["-m", *expected]
+    assert (
+        for_every_option(words) == words
+        and for_every_option(["-m", "model=a", "model.x=1"])[2] == "model.x=1"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pipelines.aria_eval",
+        "-m",
+        *words[:2],
+        "benchmark=sample",
+        "dry_run=true",
+    ]
+    done = subprocess.run(
+        [*command, f"hydra.sweep.dir={tmp_path}"], cwd=ROOT, capture_output=True, text=True, timeout=200
+    )
+    assert "TransformersChat" in done.stdout and done.returncode == 1
+    assert "error: 1 of 2 jobs failed" in done.stderr and "unknown config key 'model.limits'" in done.stderr
