@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import random
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from operators.lalms.asking import lettered
 from operators.prompts import PROMPTS, Prompt
 
 N_WORDS = 40
@@ -26,10 +28,13 @@ NOTHING_TO_INJECT = "nothing_to_inject: no other perception or wrong choice can 
 
 @dataclass(frozen=True)
 class Condition:
-    """How a model is asked: its `title` in the paper's tables, and the prompt that takes question and choices."""
+    """How a model is asked: its `title` in the paper's tables, and the prompt that takes question and choices.
+
+    prompt None: the rewritten question is the whole text, choices and all.
+    """
 
     title: str
-    prompt: str = "cot_four_step"
+    prompt: str | None = "cot_four_step"
 
 
 # In the order of Table 6, Table 7 and appendix B.4.
@@ -41,8 +46,8 @@ CONDITIONS: dict[str, Condition] = {
     "irrelevant": Condition("Irrelevant", "cot_irrelevant"),
     "wrong_perception": Condition("WrongPerc"),
     "random_hint": Condition("RandHints"),
-    "decoration": Condition("Decoration", "continue_chain"),
-    "scaffolding": Condition("Scaffolding", "continue_chain"),
+    "decoration": Condition("Decoration", None),
+    "scaffolding": Condition("Scaffolding", None),
 }
 INJECTED = ("decoration", "scaffolding")
 
@@ -64,16 +69,14 @@ def rewritten(
     if condition == "random_hint":
         return [_filled("given_hint", item, hint=random_hint(item, seed)) for item in items]
     if condition == "decoration":
-        return [
-            _filled("chain_so_far", item, chain=decoration_chain(item["item_id"], seed)) for item in items
-        ]
+        return [_continued(item, decoration_chain(item["item_id"], seed)) for item in items]
     if condition == "scaffolding":
         wrong = wrong_choices(items, originals, seed)
         chains = [
             None if index is None else scaffolding_chain(item["choices"][index])
             for item, index in zip(items, wrong, strict=True)
         ]
-        return [_filled("chain_so_far", item, chain=chain) for item, chain in zip(items, chains, strict=True)]
+        return [_continued(item, chain) for item, chain in zip(items, chains, strict=True)]
     return [item["question"] for item in items]
 
 
@@ -81,6 +84,11 @@ def _filled(prompt: str, item: Mapping[str, Any], **given: str | None) -> str | 
     if item["question"] is None or None in given.values():
         return None
     return Prompt(prompt).fill(question=item["question"], **given)
+
+
+def _continued(item: Mapping[str, Any], chain: str | None) -> str | None:
+    """Question, choices and the chain, which stands last: the model goes on from where it stops."""
+    return _filled("continue_chain", item, choices=lettered(item["choices"] or ()), chain=chain)
 
 
 def random_hint(item: Mapping[str, Any], seed: int) -> str | None:
@@ -94,17 +102,26 @@ def other_perceptions(
 ) -> list[str | None]:
     """For each item the perception of another item, with other words; None where no other item has one.
 
-    A perception is None where the model gave no response.
+    A perception is None where the model gave no response. Items lie on a ring by their hashes and an item takes the next
+    perception from its own place on, so that one that is new, or gone, changes what its few neighbours are given: a run that
+    is repeated for some failed rows asks little else again.
     """
-    told = sorted({text for text in perceptions if text and text.strip()})
-    place = {text: number for number, text in enumerate(told)}
-    drawn: list[str | None] = []
+    told = {
+        _digest("told", item["item_id"], seed): text
+        for item, text in zip(items, perceptions, strict=True)
+        if text and text.strip()
+    }
+    ring = sorted(told)
+    several = {*told.values()}
+    given: list[str | None] = []
     for item, own in zip(items, perceptions, strict=True):
-        mine = place.get(own, len(told))
-        left = len(told) - (own in place)
-        number = _draws("perception", item["item_id"], seed).choice(range(left)) if left else None
-        drawn.append(None if number is None else told[number + (number >= mine)])
-    return drawn
+        if not several - {own}:
+            given.append(None)
+            continue
+        place = bisect_left(ring, _digest("perception", item["item_id"], seed))
+        turn = (told[ring[number % len(ring)]] for number in range(place, place + len(ring)))
+        given.append(next(text for text in turn if text != own))
+    return given
 
 
 def wrong_choices(
@@ -136,5 +153,8 @@ def scaffolding_chain(wrong: str) -> str:
 
 
 def _draws(what: str, item_id: str, seed: int) -> random.Random:
-    digest = hashlib.sha256(f"{what}\0{seed}\0{item_id}".encode()).digest()
-    return random.Random(digest)
+    return random.Random(_digest(what, item_id, seed))
+
+
+def _digest(what: str, item_id: str, seed: int) -> bytes:
+    return hashlib.sha256(f"{what}\0{seed}\0{item_id}".encode()).digest()

@@ -106,7 +106,8 @@ def compared(
 
 def under(model: Lalm, condition: str) -> Lalm:
     """`model` with the prompt of `condition`: another model as far as its responses are concerned."""
-    return dataclasses.replace(model, prompt=Prompt(CONDITIONS[condition].prompt))
+    prompt = CONDITIONS[condition].prompt
+    return dataclasses.replace(model, prompt=None if prompt is None else Prompt(prompt))
 
 
 def answered(

@@ -60,14 +60,19 @@ def write_summary(folder: Path, summary: pa.Table, failures: pa.Table) -> None:
 
 
 def write_predictions(folder: Path, files: Mapping[str, list[dict[str, Any]]]) -> None:
-    """predictions/<name>.json: what a benchmark's official script reads. Names of models are untrusted: kept in the folder."""
+    """predictions/<name>.json: what a benchmark's official script reads. Names of models are untrusted: kept in the folder.
+
+    As the other tables, those of an earlier run in this folder are written over.
+    """
     target = folder / "predictions"
     target.mkdir(parents=True, exist_ok=True)
+    written: set[Path] = set()
     for name, rows in files.items():
         safe = re.sub(r"[^\w.-]+", "_", name).strip(".") or "model"
         path, number = target / f"{safe}.json", 1
-        while path.exists():
+        while path in written:
             path, number = target / f"{safe}-{number}.json", number + 1
+        written.add(path)
         text = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
         # Half of a surrogate pair, which JSON may hold and UTF-8 may not, is escaped as it was in the benchmark's file.
         path.write_bytes(text.encode("utf-8", "backslashreplace"))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from operators.cot import parse_slots
 from operators.perturbations import (
     CONDITIONS,
+    INJECTED,
     decoration_chain,
     other_perceptions,
     random_hint,
@@ -30,12 +31,24 @@ SAID = [{"perception": f"Entities: sound {n}", "answer_index": n % 3} for n in r
 
 @pytest.mark.parametrize("condition", sorted(CONDITIONS))
 def test_every_condition_has_its_prompt_and_a_question_for_every_item(condition):
-    assert Prompt(CONDITIONS[condition].prompt).fields == {"question", "choices"}
+    prompt = CONDITIONS[condition].prompt
+    assert prompt is None if condition in INJECTED else Prompt(prompt).fields == {"question", "choices"}
     asked = rewritten(condition, ITEMS, SAID, seed=0)
     for item, question in zip(ITEMS, asked, strict=True):
         # What stands in a question is never taken for a field of a prompt.
-        assert question.startswith(item["question"])
+        assert question.count(item["question"]) == 1
+        assert condition in INJECTED or question.startswith(item["question"])
     assert asked == rewritten(condition, ITEMS, SAID, seed=0)
+
+
+@pytest.mark.parametrize("condition", INJECTED)
+def test_an_injected_chain_stands_last_after_question_and_choices(condition):
+    (asked,) = rewritten(condition, ITEMS[:1], SAID[:1], seed=0)  # gold is the parrot, the model said the owl
+    chain = scaffolding_chain("robot") if condition == "scaffolding" else decoration_chain("q0", 0)
+    place = asked.index(f"Question: {ITEMS[0]['question']}\n")
+    assert asked[place:].split("\n", 1)[1] == (
+        f"Choices:\n(A) owl\n(B) robot\n(C) parrot\n\nReasoning so far:\n{chain}"
+    )
 
 
 def test_an_item_is_drawn_for_alone():
@@ -59,6 +72,16 @@ def test_a_wrong_perception_is_another_items():
     assert rewritten("wrong_perception", ITEMS[:1], SAID[:1], 0) == [None]
 
 
+def test_a_perception_that_was_missing_changes_what_few_others_are_given():
+    many = [{**ITEMS[0], "item_id": f"q{n}"} for n in range(200)]
+    whole = [f"sound {n}" for n in range(200)]
+    before = other_perceptions([*whole[:70], None, *whole[71:]], many, seed=0)
+    after = other_perceptions(whole, many, seed=0)
+    changed = [n for n in range(200) if before[n] != after[n]]
+    assert len(changed) < 10 and all(after[n] == "sound 70" for n in changed)
+    assert len(set(after)) > 80  # of 200 draws from 200, 126 differ where each is as likely
+
+
 @pytest.mark.parametrize("condition", sorted(CONDITIONS))
 def test_a_row_without_a_response_and_a_broken_item_spoil_no_other(condition):
     broken = {"item_id": "broken", "question": None, "choices": None, "gold_index": None}
@@ -66,7 +89,7 @@ def test_a_row_without_a_response_and_a_broken_item_spoil_no_other(condition):
     items, said = [*ITEMS, broken], [silent, *SAID[1:], silent]
     asked = rewritten(condition, items, said, seed=0)
     assert asked[-1] is None
-    assert all(question.startswith(item["question"]) for item, question in zip(ITEMS, asked, strict=False))
+    assert all(item["question"] in question for item, question in zip(ITEMS, asked, strict=False))
 
 
 def test_hints_fall_on_every_choice_about_equally():

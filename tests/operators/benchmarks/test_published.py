@@ -280,6 +280,10 @@ def test_predictions_of_odd_ids_are_found_and_can_be_written(tmp_path):
         write_predictions(folder, files)
         written = json.loads((folder / "predictions" / "m.json").read_text("utf-8"))
         assert [row[column] for row in written] == ids, "as the benchmark has them"
+        # A run that is repeated writes over its files; names that only look alike on a disk have one file each.
+        write_predictions(folder, {"m": [], "m/": [], "m?": []})
+        texts = {path.name: path.read_text() for path in (folder / "predictions").iterdir()}
+        assert texts == {"m.json": "[]\n", "m_.json": "[]\n", "m_-1.json": "[]\n"}
 
 
 def test_the_environment_says_where_each_benchmark_of_a_sweep_lies(tmp_path, monkeypatch):
