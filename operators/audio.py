@@ -95,6 +95,17 @@ def decode(uri: str, max_seconds: float = MAX_SECONDS) -> Clip:
     return decode_bytes(fetch(uri), shown(uri), max_seconds)
 
 
+def sampling_rate(uri: str) -> int | None:
+    """The rate in Hz that the header of a clip gives; None where it cannot be read."""
+    import soundfile
+
+    try:
+        with soundfile.SoundFile(io.BytesIO(fetch(uri))) as file:
+            return file.samplerate
+    except (AudioError, soundfile.LibsndfileError):
+        return None
+
+
 def decode_bytes(data: bytes, name: str, max_seconds: float = MAX_SECONDS) -> Clip:
     """Decode a whole file held in memory; `name` is for the error texts. Raises AudioError as `decode`
     does."""

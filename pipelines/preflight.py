@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -62,13 +62,15 @@ def sized(model: Any, needs: Iterable[tuple[int, str]]) -> Any:
 
 
 def check_seconds(model: Any, rows: pa.Table) -> None:
-    """Refuse clips that are longer than a model can take, before the first of `rows` is generated. Raises ConfigError."""
+    """Refuse clips that are longer than a model can take, or larger than its server does, before the first of `rows` is
+    generated. Raises ConfigError."""
     limits = getattr(model, "limits", None)
     if limits is None:
         return
     usable = rows.filter(pc.and_(pc.is_null(rows["item_error"]), pc.is_null(rows["audio_error"])))
     portions = usable.select(["item_id", "audio_uris", "audio_seconds"]).to_batches(PORTION)
     over = over_limits(limits, (item for some in portions for item in some.to_pylist()), True)
+    over = over or list(_too_large(model, portions))
     if over:
         distinct = dict(over)
         name, reason = next(iter(distinct.items()))
@@ -77,9 +79,24 @@ def check_seconds(model: Any, rows: pa.Table) -> None:
         )
 
 
+def _too_large(model: Any, portions: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, str]]:
+    """(item id, reason) of items whose clips the model's server does not take in one request; trials are looked at once."""
+    ask = getattr(model, "too_large", None)
+    seen: set[str] = set()
+    for item in (item for some in portions for item in some.to_pylist()) if ask else ():
+        if item["item_id"] not in seen and (reason := ask(item["audio_uris"], item["audio_seconds"])):
+            yield item["item_id"], reason
+        seen.add(item["item_id"])
+
+
 def _advice(reason: str) -> str:
     if reason.startswith("audio_too_long"):
         return CHOOSE_LENGTH
+    if reason.startswith("request_too_large"):
+        return (
+            "set model.limits.over_long=skip to leave those rows out by name, model.sample_rate=16000 to send less of clips "
+            "with more, or model.limits.over_long=truncate and model.limits.max_seconds=... to send their beginning"
+        )
     return "set model.limits.over_many=skip to leave those rows out by name, or choose another model"
 
 

@@ -23,15 +23,18 @@ class Unheard(ValueError):
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class AudioLimits:
-    """What a model can take of one row: `max_clips` clips of `max_seconds` each; None: no limit is known.
+    """What a model can take of one row: `max_clips` clips of `max_seconds` each, `max_total_seconds` in all of them together;
+    None: no limit is known.
 
     What passes a limit is never cut or left out silently. `over_long`, `over_many`: "stop" ends the run before anything is
     generated and names the items; "skip" gives those rows a reason; "truncate" (for lengths only) lets the model hear the
-    first `max_seconds` of each clip, and every such row says so (`audio_seconds_used`, `audio_truncated`).
+    first `max_seconds` of each clip, and every such row says so (`audio_seconds_used`, `audio_truncated`); what is then still
+    too long together stops the run.
     """
 
     max_clips: int | None = Field(None, ge=1)
     max_seconds: float | None = Field(None, gt=0)
+    max_total_seconds: float | None = Field(None, gt=0)
     over_long: Literal["stop", "skip", "truncate"] = "stop"
     over_many: Literal["stop", "skip"] = "stop"
 
@@ -45,12 +48,21 @@ class AudioLimits:
             return None
         return f"too_many_clips: the row has {n_clips} clips, the model takes {self.max_clips}"
 
+    def used(self, seconds: Iterable[float]) -> list[float]:
+        """How much is heard of clips of these lengths."""
+        cuts = self.over_long == "truncate"
+        return [self.max_seconds if cuts and self._over(length) else length for length in seconds]
+
     def too_long(self, seconds: Iterable[float]) -> str | None:
-        """Why clips of these lengths cannot be asked about, or None; a policy of truncation allows them."""
-        longest = max(seconds, default=0.0)
-        if self.over_long == "truncate" or not self._over(longest):
+        """Why clips of these lengths cannot be asked about, or None; a policy of truncation allows long ones."""
+        kept = self.used(seconds)
+        longest, total = max(kept, default=0.0), sum(kept)
+        if self._over(longest):
+            return f"audio_too_long: a clip has {longest:.2f} s, the model takes {self.max_seconds:g} s"
+        if self.max_total_seconds is None or total <= self.max_total_seconds + SLACK_SECONDS:
             return None
-        return f"audio_too_long: a clip has {longest:.2f} s, the model takes {self.max_seconds:g} s"
+        most = f"the model takes {self.max_total_seconds:g} s"
+        return f"audio_too_long: the clips have {total:.2f} s together, {most}"
 
     def cut(self, clip: Clip) -> Clip:
         """`clip`, or its first `max_seconds` where the policy truncates."""
@@ -104,12 +116,12 @@ class Hearing:
 def over_limits(
     limits: AudioLimits, items: Iterable[Mapping[str, Any]], seconds_known: bool
 ) -> list[tuple[str, str]]:
-    """(item id, reason) of the items that should stop a run: their clips pass a limit whose policy is "stop"."""
+    """(item id, reason) of the items that should stop a run: their clips pass a limit, and nothing says what else to do."""
     found = []
     for item in items:
         many = limits.too_many(len(item["audio_uris"] or ())) if limits.over_many == "stop" else None
         long = None
-        if seconds_known and limits.over_long == "stop":
+        if seconds_known and limits.over_long != "skip":
             long = limits.too_long(s for s in item["audio_seconds"] or () if s is not None)
         if many or long:
             found.append((item["item_id"], many or long))

@@ -12,19 +12,22 @@ from __future__ import annotations
 import base64
 import dataclasses
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from operators.audio import Clip
+from operators.audio import Clip, sampling_rate
 from operators.base import Batch
 from operators.chat_api import UNAVAILABLE, ChatEndpoint, ChatUnavailable
 from operators.chat_client import ChatClient
 from operators.fingerprint import execution_field
 from operators.lalms.asking import Lalm, Request, Said, answer_rows
 from operators.lalms.hearing import Hearing
+
+USUAL_RATE = 48_000  # Hz; few clips have more samples
+WAV_HEADER = 44  # bytes
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"), kw_only=True)
@@ -33,7 +36,8 @@ class OpenAIChat(Lalm):
 
     temperature None: the server's own. sample_rate: clips are brought to it before they are sent, None: each keeps its own.
     send_seed: whether the row's seed goes along; not every server takes one, and none promises to be deterministic.
-    max_request_mb: a larger request (clips, as they travel) is not sent, its row gets a reason; None: no limit is known.
+    max_request_mb: a larger request (clips, as they travel) is not sent; None: no limit is known. As clips that are too long
+    it stops the run before anything is sent, unless `limits.over_long` is "skip": then its row gets a reason.
     """
 
     version: ClassVar[int] = 2  # 2: text before clips that are choices
@@ -49,6 +53,21 @@ class OpenAIChat(Lalm):
     def check(self) -> None:
         """Raise ChatUnavailable for what is certain to fail: no key, no client package."""
         self.endpoint.check()
+
+    def too_large(self, uris: Sequence[str], seconds: Sequence[float | None]) -> str | None:
+        """Why a row with these clips, of these lengths, will not be sent, where that can be told beforehand; else None.
+
+        Rates of clips that keep their own are looked up where a row would be too large at USUAL_RATE.
+        """
+        if self.max_request_mb is None or not self.sends_clips or self.limits.over_long == "skip":
+            return None
+        used = self.limits.used(length for length in seconds if length is not None)
+        rates: list[int | None] = [self.sample_rate or USUAL_RATE] * len(used)
+        if self.sample_rate is None and _encoded_mb(used, rates) > self.max_request_mb:
+            rates = [
+                sampling_rate(uri) for uri, length in zip(uris, seconds, strict=True) if length is not None
+            ]
+        return None if None in rates else _over(_encoded_mb(used, rates), self.max_request_mb)
 
     def build(self) -> Callable[[Batch], Batch]:
         """Connect. On a worker without a key every row says so, which fails the run (ChatUnavailable)."""
@@ -102,12 +121,19 @@ def audio_part(clip: Clip) -> dict[str, Any]:
 
 
 def _too_large(spec: OpenAIChat, one: dict[str, Any]) -> Said | None:
-    if spec.max_request_mb is None:
-        return None
     parts = one["messages"][-1]["content"]
     size = sum(len(part["input_audio"]["data"]) for part in parts if part["type"] == "input_audio") / 2**20
-    if size <= spec.max_request_mb:
+    reason = None if spec.max_request_mb is None else _over(size, spec.max_request_mb)
+    return None if reason is None else Said(reason=reason)
+
+
+def _over(size: float, most: float) -> str | None:
+    if size <= most:
         return None
-    return Said(
-        reason=f"request_too_large: {size:.1f} MB of audio, the server takes {spec.max_request_mb:g} MB"
-    )
+    return f"request_too_large: {size:.1f} MB of audio, the server takes {most:g} MB"
+
+
+def _encoded_mb(seconds: Sequence[float], rates: Sequence[int]) -> float:
+    """MiB of clips as `audio_part` writes them: two bytes a sample after a header, four characters for three bytes."""
+    whole = (WAV_HEADER + 2 * round(length * rate) for length, rate in zip(seconds, rates, strict=True))
+    return sum(4 * -(-size // 3) for size in whole) / 2**20

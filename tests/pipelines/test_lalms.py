@@ -188,6 +188,13 @@ def test_clips_beyond_a_limit_stop_the_run_before_anything_is_asked(tmp_path):
         rows = results(tmp_path)
         assert [rows[f"q{n}"]["audio_seconds_used"] for n in range(3)] == [1.0, 2.0, 1.0]
         assert json.loads(rows["q1"]["usage"])["audio_truncated"] is True
+        # 3 s at 16 kHz travel as 0.12 MiB, 1 s as 0.04.
+        n, small = len(server.requests), openai(server, "model.max_request_mb=0.1", "model.max_new_tokens=9")
+        with pytest.raises(ConfigError, match=r"1 items .*'q1': request_too_large: 0\.1 MB.*over_long=skip"):
+            evaluated(tmp_path, *run, *small)
+        assert len(server.requests) == n
+        evaluated(tmp_path, *run, *small, "model.limits.over_long=skip")
+        assert results(tmp_path)["q1"]["response_error"].startswith("request_too_large")
 
 
 def test_too_many_clips_are_refused_in_the_plan_already(tmp_path):

@@ -116,6 +116,15 @@ def test_limits_skip_or_truncate_and_rows_say_so(tmp_path):
         (AudioLimits(max_seconds=2), False, {}),
         (AudioLimits(max_seconds=2, over_long="skip"), True, {}),
         (AudioLimits(max_seconds=2, over_long="truncate"), True, {}),
+        (AudioLimits(max_total_seconds=3.5), True, {}),
+        (AudioLimits(max_total_seconds=3), True, {"b": "audio_too_long"}),  # 1 + 2.5 s
+        (AudioLimits(max_total_seconds=3, over_long="skip"), True, {}),
+        (AudioLimits(max_total_seconds=3, max_seconds=2, over_long="truncate"), True, {}),  # 1 + 2 s
+        (
+            AudioLimits(max_total_seconds=2, max_seconds=2, over_long="truncate"),
+            True,
+            {"b": "audio_too_long"},
+        ),
         (AudioLimits(max_clips=1), False, {"b": "too_many_clips"}),
         (AudioLimits(max_clips=1, over_many="skip"), True, {}),
         (AudioLimits(), True, {}),

@@ -1,6 +1,7 @@
 """A model behind the API, asked through a real HTTP server: clips as parts, faults as reasons, keys nowhere."""
 
 import base64
+import dataclasses
 import io
 import json
 
@@ -8,11 +9,12 @@ import numpy as np
 import pytest
 import soundfile
 
+from operators.audio import decode, sampling_rate
 from operators.base import apply
 from operators.chat_api import ChatEndpoint, ChatUnavailable
 from operators.fingerprint import canonical, fingerprint
 from operators.lalms.hearing import AudioLimits
-from operators.lalms.openai_chat import OpenAIChat
+from operators.lalms.openai_chat import OpenAIChat, audio_part
 from tests.chat_server import Answer, ChatServer, Status
 from tests.operators.lalms.clips import batch, tone
 
@@ -109,6 +111,29 @@ def test_a_request_that_is_too_large_is_not_sent(tmp_path):
         done = asked(model(server, max_request_mb=1.0), [("Q", ["x"], [clip], 0) for clip in clips])
     assert done["response"][0] and done["response_error"][1].startswith("request_too_large: 2.4 MB of audio")
     assert len(server.requests) == 1
+
+
+def test_what_will_be_too_large_is_told_by_lengths_and_rates(tmp_path):
+    clip = tone(tmp_path, "one", 1.0)
+    uri, _ = clip
+    rate = sampling_rate(uri)
+    sent = len(audio_part(decode(uri))["input_audio"]["data"]) / 2**20
+    with ChatServer() as server:
+        for most, said in ((sent, None), (sent * 0.999, "request_too_large")):
+            found = model(server, max_request_mb=most).too_large([uri], [1.0])
+            assert (found and found.split(":")[0]) == said
+        assert rate == 16000
+        # Two clips of 60 s at 8 kHz: 2 x 60 x 8000 x 2 bytes x 4/3 = 2.44 MiB; of which 20 s each are a third.
+        limits = {"max_seconds": 20, "over_long": "truncate"}
+        slow = model(server, sample_rate=8000, max_request_mb=1.0)
+        assert (
+            slow.too_large(["a", "b"], [60, 60])
+            == "request_too_large: 2.4 MB of audio, the server takes 1 MB"
+        )
+        assert dataclasses.replace(slow, limits=AudioLimits(**limits)).too_large(["a", "b"], [60, 60]) is None
+        assert dataclasses.replace(slow, limits=AudioLimits(over_long="skip")).too_large(["a"], [600]) is None
+        # A clip that is gone, whose rate nobody knows, is for its row to tell.
+        assert model(server, max_request_mb=1.0).too_large([str(tmp_path / "none.wav")], [600]) is None
 
 
 def test_without_a_key_the_check_fails_and_a_worker_says_so_for_every_row(tmp_path, monkeypatch):
