@@ -20,9 +20,10 @@ MODES_TABLE = pa.schema(
         *((f"profile_accuracy{end}", pa.float64()) for end in ("", "_low", "_high")),
         *((name, pa.int64()) for name in ("n_benchmarks", "n_items")),
         ("mode_from_behaviour", pa.string()),
-        ("n_compared", pa.int64()),
-        ("n_followed", pa.int64()),
-        ("n_kept", pa.int64()),
+        ("mode_from_behaviour_reason", pa.string()),
+        # After the scaffolding chain, then after the decoration chain.
+        *((name, pa.int64()) for name in ("n_compared", "n_followed", "n_kept", "n_unanswered")),
+        *((f"n_decoration_{name}", pa.int64()) for name in ("compared", "kept", "unanswered")),
         ("agree", pa.bool_()),
     ]
 )
@@ -41,14 +42,28 @@ def modes_side_by_side(behaviours: Mapping[str, Behaviour], summaries: Sequence[
     rows = []
     for model in sorted({*profiles, *behaviours}, key=lambda name: (-_aria(profiles.get(name)), name)):
         profile, behaviour = profiles.get(model), behaviours.get(model)
-        modes = from_profile.get(model), None if behaviour is None else mode_of_behaviour(behaviour)
-        row: dict[str, Any] = {"model": model, "mode_from_profile": modes[0], "mode_from_behaviour": modes[1]}
+        modes = from_profile.get(model), None
+        row: dict[str, Any] = {"model": model, "mode_from_profile": modes[0]}
         if profile:
             row |= {"aria": profile.aria, "profile_accuracy": profile.accuracy} | _intervals(measured[model])
         if behaviour:
-            row |= {"n_compared": behaviour.n, "n_followed": behaviour.followed, "n_kept": behaviour.kept}
+            row |= _of_behaviour(behaviour)
+            modes = modes[0], row["mode_from_behaviour"]
         rows.append(row | {"agree": None if None in modes else modes[0] == modes[1]})
     return pa.Table.from_pylist(rows, schema=MODES_TABLE)
+
+
+def _of_behaviour(behaviour: Behaviour) -> dict[str, Any]:
+    mode, reason = mode_of_behaviour(behaviour)
+    given, words = behaviour.scaffolding, behaviour.decoration
+    return {
+        "mode_from_behaviour": mode,
+        "mode_from_behaviour_reason": reason,
+        **{f"n_{name}": getattr(given, name) for name in ("followed", "kept", "unanswered")},
+        **{f"n_decoration_{name}": getattr(words, name) for name in ("kept", "unanswered")},
+        "n_compared": given.n,
+        "n_decoration_compared": words.n,
+    }
 
 
 def _aria(profile: Profile | None) -> float:

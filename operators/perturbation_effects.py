@@ -30,60 +30,113 @@ EFFECTS = pa.schema(
 )
 
 
-class Behaviour(NamedTuple):
-    """How a model's answers behave under injected chains.
+LEAST_ITEMS = 10  # continued chains of each kind, below which no mode is told
 
-    n: items with an answer of its own and one after the scaffolding chain; followed: how many then gave the choice that the
-    chain leads to; kept: how many gave their own answer again. accuracy_low: lower Wilson bound of the accuracy without any
-    injection, over responses: a server that failed says nothing of the model; chance: accuracy of a guess.
+
+class Continued(NamedTuple):
+    """What became of a model's own answers when it went on from a chain that was put into its mouth.
+
+    n: items to which it had an answer of its own, and gave a response after the chain; of these it kept its answer (`kept`),
+    gave the choice that the chain leads to (`followed`; random words lead nowhere), or gave no answer (`unanswered`).
     """
 
     n: int
-    followed: int
     kept: int
+    followed: int
+    unanswered: int
+
+
+class Behaviour(NamedTuple):
+    """How a model's answers behave under both injected chains of section 4.
+
+    accuracy_low: lower Wilson bound of the accuracy without any injection, over responses: a server that failed says nothing
+    of the model; chance: accuracy of a guess.
+    """
+
+    scaffolding: Continued
+    decoration: Continued
     accuracy_low: float
     chance: float
 
 
-def mode_of_behaviour(behaviour: Behaviour) -> Mode | None:
-    """Table 4's mode from what fabricated reasoning does to the answer; None where nothing could be compared, or no
-    sentence of the paper fits.
+class Assigned(NamedTuple):
+    """A mode, or the reason why there is none."""
+
+    mode: Mode | None
+    reason: str | None = None
+
+
+def mode_of_behaviour(behaviour: Behaviour) -> Assigned:
+    """Table 4's mode from what two fabricated chains do to the answer.
 
     Section 4: Scaffolding models go along with a chain of right structure and fabricated content; Reasoning models resist
-    and re-ground their answer in the audio; for Decoration models the chain has no effect. *Our reading*, since the last
-    two both keep their answers: an answer that was kept is grounded where the model's own answers beat a guess. A model that
-    mostly does neither, but goes to a third choice, fits none of the three.
+    misleading chains and re-ground their answer in the audio; for Decoration models no chain has an effect. *Our reading*:
+    a model does what it does on most items, where the 95% Wilson interval of that share lies above one half. Both of the last
+    two keep their answers under both chains, random words too; kept answers are grounded where the model's own answers beat
+    a guess. An item that is not answered any more is neither kept nor followed, and counts. Fewer than LEAST_ITEMS items tell
+    nothing, and what fits none of the three sentences has no mode.
     """
-    if behaviour.n == 0:
-        return None
-    if behaviour.followed > behaviour.kept:
-        return "Scaffolding"
-    if 2 * behaviour.kept < behaviour.n:
-        return None
-    return "Reasoning" if behaviour.accuracy_low > behaviour.chance else "Decoration"
+    given, words = behaviour.scaffolding, behaviour.decoration
+    if (n := min(given.n, words.n)) < LEAST_ITEMS:
+        return Assigned(
+            None, f"too_few: {n} items with an answer of its own, at least {LEAST_ITEMS} tell a mode"
+        )
+    if _most(given.followed, given.n):
+        return Assigned("Scaffolding")
+    for chain, name in ((given, "scaffolding"), (words, "decoration")):
+        if not _most(chain.kept, chain.n):
+            return Assigned(None, _not_kept(chain, name))
+    return Assigned("Reasoning" if behaviour.accuracy_low > behaviour.chance else "Decoration")
+
+
+def _most(part: int, n: int) -> bool:
+    return wilson_interval(part, n)[0] > 0.5
+
+
+def _not_kept(chain: Continued, name: str) -> str:
+    """Why a model that does not mostly keep its answers after a chain has no mode."""
+    undecided = wilson_interval(max(chain.kept, chain.followed), chain.n)[1] >= 0.5
+    said = "undecided" if undecided else "fits_none"
+    kinds = f"{chain.kept} kept, {chain.followed} followed, {chain.unanswered} without an answer"
+    return f"{said}: after the {name} chain of {chain.n} answers {kinds}"
 
 
 def behaviour_of(
-    originals: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], wrong: Sequence[int | None]
+    originals: Sequence[Mapping[str, Any]],
+    scaffolding: Sequence[Mapping[str, Any]],
+    decoration: Sequence[Mapping[str, Any]],
+    wrong: Sequence[int | None],
 ) -> Behaviour:
-    """From rows of the same items under `cot` and `scaffolding`, and the choices that the chains lead to.
+    """From rows of the same items under `cot`, `scaffolding` and `decoration`, and the choices that the scaffolding chains
+    lead to.
 
     Rows have item_id, choices, gold_index, answer_index and row_error.
     """
-    pairs = [
-        (own["answer_index"], new["answer_index"], target)
-        for own, new, target in zip(originals, after, wrong, strict=True)
-        if target is not None and own["answer_index"] is not None and new["answer_index"] is not None
-    ]
     judged = [row for row in originals if row["gold_index"] is not None and row["row_error"] is None]
     right = sum(row["answer_index"] == row["gold_index"] for row in judged)
     chance = sum(1 / len(row["choices"]) for row in judged) / len(judged) if judged else 0.0
     return Behaviour(
-        n=len(pairs),
-        followed=sum(new == target for _, new, target in pairs),
-        kept=sum(own == new for own, new, _ in pairs),
+        _continued(originals, scaffolding, wrong),
+        _continued(originals, decoration, [None] * len(wrong)),
         accuracy_low=wilson_interval(right, len(judged))[0] if judged else 0.0,
         chance=chance,
+    )
+
+
+def _continued(
+    originals: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], wrong: Sequence[int | None]
+) -> Continued:
+    """An item without anything to inject, or whose request failed, has a `row_error` and does not count."""
+    pairs = [
+        (own["answer_index"], new["answer_index"], target)
+        for own, new, target in zip(originals, after, wrong, strict=True)
+        if own["answer_index"] is not None and new["row_error"] is None
+    ]
+    return Continued(
+        n=len(pairs),
+        kept=sum(own == new for own, new, _ in pairs),
+        followed=sum(new is not None and new == target for _, new, target in pairs),
+        unanswered=sum(new is None for _, new, _ in pairs),
     )
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from operators.leaderboard import ABSENT, MIN_WIDTH, markdown_cell, printable
 
 _EFFECT_HEADS = ("Condition", "Acc %", "95% interval", "No ans %", "Acc - CoT", "Changed answers")
-_MODE_HEADS = ("Model", "From its profile", "ARIA", "From its behaviour", "followed/kept/compared")
+_MODE_HEADS = ("Model", "From its profile", "ARIA", "From its behaviour", "Fabricated chain", "Random words")
 _KEY = (
     "Acc: right answers of all items, Wilson interval. No ans: responses without an answer. Acc - CoT: paired difference in "
     "points, 95% bootstrap interval over items. Changed: items answered under both, other answer than under Original CoT."
@@ -64,13 +64,21 @@ def mode_cells(modes: pa.Table) -> list[list[str]]:
             row["model"],
             row["mode_from_profile"] or ABSENT,
             ABSENT if row["aria"] is None else f"{row['aria']:.3f}{_ends(row)}",
-            row["mode_from_behaviour"] or ABSENT,
-            ABSENT
-            if row["n_compared"] is None
-            else f"{row['n_followed']}/{row['n_kept']}/{row['n_compared']}",
+            row["mode_from_behaviour"] or (row["mode_from_behaviour_reason"] or ABSENT).partition(":")[0],
+            *_continuations(row),
         ]
         for row in modes.to_pylist()
     ]
+
+
+def _continuations(row: Mapping[str, Any]) -> tuple[str, str]:
+    """What became of the answers after either injected chain."""
+    if row["n_compared"] is None:
+        return ABSENT, ABSENT
+    followed, kept, silent = (row[f"n_{name}"] for name in ("followed", "kept", "unanswered"))
+    given = f"{followed} followed, {kept} kept, {silent} silent of {row['n_compared']}"
+    kept, silent = (row[f"n_decoration_{name}"] for name in ("kept", "unanswered"))
+    return given, f"{kept} kept, {silent} silent of {row['n_decoration_compared']}"
 
 
 def _ends(row: Mapping[str, Any]) -> str:

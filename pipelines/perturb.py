@@ -25,7 +25,7 @@ from operators.lalms.asking import Lalm
 from operators.mode_table import modes_side_by_side
 from operators.perturbation_effects import behaviour_of, effects
 from operators.perturbation_report import show, to_markdown
-from operators.perturbations import CONDITIONS, NOTHING_TO_INJECT, rewritten, wrong_choices
+from operators.perturbations import CONDITIONS, INJECTED, NOTHING_TO_INJECT, rewritten, wrong_choices
 from operators.prompts import Prompt
 from operators.store import Store
 from operators.weights import require
@@ -99,8 +99,8 @@ def compared(
     table = effects(by_condition, {condition: CONDITIONS[condition].title for condition in rows})
     behaviours = {}
     if tells_a_mode(list(rows)):
-        own = by_condition["cot"]
-        behaviours[name] = behaviour_of(own, by_condition["scaffolding"], wrong_choices(own, own, seed))
+        own, (words, chains) = by_condition["cot"], (by_condition[condition] for condition in INJECTED)
+        behaviours[name] = behaviour_of(own, chains, words, wrong_choices(own, own, seed))
     return table, modes_side_by_side(behaviours, profiles)
 
 

@@ -42,5 +42,5 @@ def asked_conditions(settings: Perturb) -> list[str]:
 
 
 def tells_a_mode(conditions: list[str]) -> bool:
-    """Whether the injected chains that a mode follows from are among the conditions."""
-    return INJECTED[1] in conditions
+    """Whether the injected chains, from which a mode follows, are both among the conditions."""
+    return set(INJECTED) <= set(conditions)

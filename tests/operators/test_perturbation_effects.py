@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.perturbation_effects import Behaviour, behaviour_of, effects, mode_of_behaviour
+from operators.perturbation_effects import Behaviour, Continued, behaviour_of, effects, mode_of_behaviour
 from operators.perturbations import NOTHING_TO_INJECT
 from operators.statistics import wilson_interval
 
@@ -66,46 +66,58 @@ def test_nothing_answered_is_counted_and_gives_no_rate():
 
 
 @pytest.mark.parametrize(
-    ("after", "mode"),
+    ("after", "mode", "reason"),
     [
-        ([1] * 10, "Scaffolding"),  # goes where the fabricated chain leads
-        ([0] * 10, "Reasoning"),  # stays with its right answers
-        ([1] * 5 + [0] * 5, "Reasoning"),  # as often kept as followed is not going along
-        ([1] * 6 + [0] * 4, "Scaffolding"),
+        ([1] * 10, "Scaffolding", None),  # goes where the fabricated chain leads
+        ([0] * 10, "Reasoning", None),  # stays with its right answers
+        ([1] * 9 + [0], "Scaffolding", None),  # 9 of 10: 0.596 to 0.982
+        ([1] * 8 + [0] * 2, None, "undecided"),  # 8 of 10: 0.490 to 0.943
+        ([1] * 5 + [0] * 5, None, "undecided"),
+        ([2] * 9 + [0], None, "fits_none"),  # a third choice, which nothing led to
+        ([None] * 9 + [1], None, "fits_none"),  # of the answered ones all followed
     ],
 )
-def test_modes_of_a_model_that_is_right_by_itself(after, mode):
-    behaviour = behaviour_of(rows(*[0] * 10), rows(*after), [1] * 10)
-    assert behaviour.n == 10 and behaviour.chance == 0.25
+def test_modes_of_a_model_that_is_right_by_itself(after, mode, reason):
+    own = rows(*[0] * 10)
+    behaviour = behaviour_of(own, rows(*after), own, [1] * 10)
+    assert behaviour.scaffolding.n == 10 and behaviour.chance == 0.25
+    assert behaviour.scaffolding.unanswered == after.count(None)
     assert behaviour.accuracy_low == wilson_interval(10, 10)[0]
-    assert mode_of_behaviour(behaviour) == mode
+    found = mode_of_behaviour(behaviour)
+    assert found.mode == mode and (found.reason or "").split(":")[0] == (reason or "")
+
+
+def test_answers_that_random_words_move_are_not_kept():
+    own, moved = rows(*[0] * 10), rows(*[2] * 4, *[None] * 6)
+    found = mode_of_behaviour(behaviour_of(own, own, moved, [1] * 10))
+    assert found.mode is None and found.reason == (
+        "fits_none: after the decoration chain of 10 answers 0 kept, 0 followed, 6 without an answer"
+    )
 
 
 def test_keeping_answers_that_are_no_better_than_a_guess_is_decoration():
     own = rows(*[0, 1, 2, 3] * 3)
-    behaviour = behaviour_of(own, own, [(row["answer_index"] + 1) % 4 for row in own])
-    assert (behaviour.n, behaviour.followed, behaviour.kept) == (12, 0, 12)
+    behaviour = behaviour_of(own, own, own, [(row["answer_index"] + 1) % 4 for row in own])
+    assert behaviour.scaffolding == behaviour.decoration == Continued(12, 12, 0, 0)
     # 3 of 12 right: the lower Wilson bound lies below the chance of 1/4.
     assert behaviour.accuracy_low < behaviour.chance == 0.25
-    assert mode_of_behaviour(behaviour) == "Decoration"
+    assert mode_of_behaviour(behaviour) == ("Decoration", None)
 
 
-def test_what_cannot_be_compared_has_no_mode():
-    assert behaviour_of(rows(None, 0), rows(0, 0), [1, None]).n == 0
-    assert mode_of_behaviour(Behaviour(0, 0, 0, 0.9, 0.25)) is None
-
-
-def test_going_to_a_third_choice_fits_no_mode():
-    # Neither where the chain leads (1) nor what it said before (0), but 2: six of ten.
-    behaviour = behaviour_of(rows(*[0] * 10), rows(*[2] * 6, *[0] * 3, 1), [1] * 10)
-    assert (behaviour.n, behaviour.followed, behaviour.kept) == (10, 1, 3)
-    assert mode_of_behaviour(behaviour) is None
+def test_a_mode_is_not_told_from_a_few_items():
+    behaviour = behaviour_of(rows(None, 0), rows(0, 0), rows(0, 0), [1, None])
+    assert behaviour.scaffolding.n == 1
+    assert mode_of_behaviour(behaviour).reason.startswith("too_few: 1 items")
+    all_but_one = Behaviour(Continued(9, 9, 0, 0), Continued(99, 99, 0, 0), 0.9, 0.25)
+    assert mode_of_behaviour(all_but_one).mode is None
 
 
 def test_a_server_that_failed_makes_no_decoration():
     # Ten of ten responses right, thirty requests failed: 10 of 40 would be no better than a guess of 1/4.
     own = rows(*[0] * 10, *[None] * 30, error=range(10, 40))
-    behaviour = behaviour_of(own, own, [1] * 40)
-    assert (behaviour.n, behaviour.kept) == (10, 10)
+    behaviour = behaviour_of(own, own, own, [1] * 40)
+    assert behaviour.scaffolding == Continued(10, 10, 0, 0)
     assert behaviour.accuracy_low == wilson_interval(10, 10)[0]
-    assert mode_of_behaviour(behaviour) == "Reasoning"
+    assert mode_of_behaviour(behaviour).mode == "Reasoning"
+    lost = rows(*[None] * 40, error=range(40))
+    assert behaviour_of(own, lost, own, [1] * 40).scaffolding == Continued(0, 0, 0, 0)

@@ -19,7 +19,7 @@ from tests.pipelines.cli import TOY_PATH
 from tests.pipelines.test_aria_eval import tone, write_lines
 
 pytestmark = pytest.mark.weights
-N = 6
+N = 10
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -104,7 +104,8 @@ def test_a_model_that_follows_is_scaffolding_and_every_condition_is_asked_once(t
     assert rows["scaffolding"]["change_rate"] == 1.0
     (mode,) = table(tmp_path, "modes")
     assert (mode["mode_from_behaviour"], mode["n_followed"], mode["n_kept"]) == ("Scaffolding", N, 0)
-    assert mode["mode_from_profile"] is None
+    assert (mode["n_decoration_kept"], mode["n_decoration_compared"], mode["n_unanswered"]) == (N, N, 0)
+    assert mode["mode_from_profile"] is None and f"{N} followed, 0 kept, 0 silent of {N}" in printed
     for words in ("AnsSwap", "RandHints", "Scaffolding", "Reasoning modes"):
         assert words in printed
     said = table(tmp_path, "responses")
@@ -135,7 +136,13 @@ def test_modes_stand_beside_those_of_profiles(tmp_path, questions):
     (tmp_path / "aria").mkdir()
     pq.write_table(pa.Table.from_pylist(rows, schema=SUMMARY), tmp_path / "aria" / "summary.parquet")
     with ChatServer(stubborn) as server:
-        run(tmp_path, questions, server.url, "conditions=[scaffolding]", f"beside=[{tmp_path / 'aria'}]")
+        run(
+            tmp_path,
+            questions,
+            server.url,
+            "conditions=[decoration,scaffolding]",
+            f"beside=[{tmp_path / 'aria'}]",
+        )
     modes = {row["model"]: row for row in table(tmp_path, "modes")}
     assert modes["chat"]["mode_from_profile"] == modes["chat"]["mode_from_behaviour"] == "Reasoning"
     assert modes["chat"]["agree"] is True
