@@ -9,6 +9,7 @@ and no code from a checkpoint is run unless `remote_code` repeats the checkpoint
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import ConfigDict
@@ -27,6 +28,10 @@ from operators.weights import Weights, WeightsError
 if TYPE_CHECKING:
     import torch
 
+# Processors that insist on one clip for each text, though all they do is to put as many placeholders in a clip's place as it
+# needs, and though their models put what they hear into these in order, however many clips that was. Audio Flamingo 3 was
+# trained on several clips too.
+ONE_BY_ONE = ("AudioFlamingo3Processor",)
 SPECIAL_TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
 
 
@@ -132,16 +137,7 @@ class Talker:
         return said
 
     def _say(self, requests: Sequence[Request]) -> list[Said]:
-        prompts = [self.prompt(one) for one in requests]
-        inputs = self._processor(
-            text=prompts,
-            audio=[clip.samples for one in requests for clip in one.clips] or None,
-            text_kwargs={"padding": True},
-            # Without this some feature extractors cut clips at 30 s and say nothing; with it a clip that is too long for
-            # the encoder is an error of its row.
-            audio_kwargs={"sampling_rate": self.sampling_rate, "truncation": False},
-            return_tensors="pt",
-        )
+        inputs = self.prepared(requests)
         said = [
             self._unfit(ids, mask, one)
             for ids, mask, one in zip(inputs["input_ids"], inputs["attention_mask"], requests, strict=True)
@@ -155,6 +151,18 @@ class Talker:
             )
             return [bad or next(fit) for bad in said]
         return self._generate(inputs, requests)
+
+    def prepared(self, requests: Sequence[Request]) -> Any:
+        """The processor's tensors for a batch: tokens with a span for every clip, and the clips' spectrograms."""
+        return self._processor(
+            text=[self.prompt(one) for one in requests],
+            audio=[clip.samples for one in requests for clip in one.clips] or None,
+            text_kwargs={"padding": True},
+            # Without this some feature extractors cut clips at 30 s and say nothing; with it a clip that is too long for
+            # the encoder is an error of its row.
+            audio_kwargs={"sampling_rate": self.sampling_rate, "truncation": False},
+            return_tensors="pt",
+        )
 
     def prompt(self, request: Request) -> str:
         """The conversation as the checkpoint's chat template writes it, one audio placeholder per clip."""
@@ -261,6 +269,8 @@ def _load(spec: TransformersChat) -> tuple[Any, Any]:
             f"{folder} is no audio-language model with safetensors and a processor: {first}"
         ) from error
     refuse_missing(found, folder)
+    if type(processor).__name__ in ONE_BY_ONE:
+        processor.validate_inputs = partial(transformers.ProcessorMixin.validate_inputs, processor)
     if not getattr(processor, "tokenizer", None) or _ear(processor) is None:
         raise WeightsError(
             f"{folder} holds no processor for text and audio (processor_config.json, tokenizer.json)"

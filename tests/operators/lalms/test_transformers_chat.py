@@ -2,15 +2,18 @@
 
 import json
 import shutil
+from itertools import groupby
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from operators.audio import decode
 from operators.base import apply
 from operators.fingerprint import fingerprint
+from operators.lalms.asking import Request
 from operators.lalms.hearing import AudioLimits
-from operators.lalms.transformers_chat import TransformersChat, audio_spans
+from operators.lalms.transformers_chat import Talker, TransformersChat, audio_spans
 from operators.weights import Weights, WeightsError
 from tests.operators.lalms.clips import batch, tone
 from tests.tiny_lalms import BUILDERS
@@ -76,7 +79,7 @@ def test_a_torchvision_that_does_not_load_beside_a_cpu_torch_is_told_before_the_
 
 
 @pytest.mark.weights
-@pytest.mark.parametrize("name", ["qwen2_audio", "qwen2_5_omni"])
+@pytest.mark.parametrize("name", ["qwen2_audio", "qwen2_5_omni", "audio_flamingo3"])
 def test_one_and_six_clips_in_one_batch(tiny, clips, name):
     done = asked(model(tiny[name]), [("Which?", TEXTS, clips[:1], 0), ("Which?", OPTIONS, clips, 0)])
     # Random weights also write nothing but white space at times; then the row says so, and was read all the same.
@@ -100,13 +103,31 @@ def test_a_text_without_clips_stands_beside_rows_with_clips_and_alone(tiny, clip
 
 
 @pytest.mark.weights
-def test_a_processor_that_takes_one_clip_says_so_for_the_row_with_six(tiny, clips):
-    rows = [("Which?", TEXTS, clips[:1], 0), ("Which?", OPTIONS, clips, 0)]
-    done = asked(model(tiny["audio_flamingo3"]), rows)
-    assert done["response"][0] and done["response_error"][1].startswith("generation_failed: ValueError")
-    limited = asked(model(tiny["audio_flamingo3"], limits=AudioLimits(max_clips=1, over_many="skip")), rows)
-    assert limited["response"][0] == done["response"][0]
-    assert limited["response_error"][1].startswith("too_many_clips: the row has 6 clips")
+def test_audio_flamingo_hears_six_clips_each_in_its_own_place(tiny, clips):
+    import torch
+
+    spec = model(tiny["audio_flamingo3"])
+    talker = Talker(spec, *spec.load())
+    heard = [decode(uri) for uri, _ in clips]
+    one_by_one = [Request([text, 0], [clip], 0) for text, clip in zip("abcdef", heard, strict=True)]
+    parts = [part for number, text in enumerate("abcdef") for part in (text, number)]
+    inputs = talker.prepared([Request(parts, heard, 0)])
+    alone = talker.prepared(one_by_one)
+    token = talker._audio_token
+    assert audio_spans(inputs["input_ids"][0].tolist(), token) == 6
+    runs = [len(list(run)) for same, run in groupby(inputs["input_ids"][0].tolist()) if same == token]
+    assert runs == (alone["input_ids"] == token).sum(dim=1).tolist() and len({*runs}) > 1
+    with torch.inference_mode():
+        both = [
+            talker._model.get_audio_features(
+                given["input_features"], given["input_features_mask"]
+            ).pooler_output
+            for given in (inputs, alone)
+        ]
+    assert both[0].shape[0] == sum(runs) and torch.equal(*both)
+    limited = model(tiny["audio_flamingo3"], limits=AudioLimits(max_clips=1, over_many="skip"))
+    (reason,) = asked(limited, [("Which?", OPTIONS, clips, 0)])["response_error"]
+    assert reason.startswith("too_many_clips: the row has 6 clips")
 
 
 @pytest.mark.weights

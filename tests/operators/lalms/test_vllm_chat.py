@@ -194,18 +194,19 @@ def test_an_engine_that_died_between_two_batches_is_started_again(engine, runnin
     assert list(apply(spec, op, rows)["response"]) == before and running.engine is not first
 
 
-def test_audio_flamingo_3_hears_one_clip_and_six_are_refused_by_both_backends(tmp_path, rows):
+def test_audio_flamingo_3_hears_one_clip_here_and_six_through_transformers(tmp_path, rows):
     folder = BUILDERS["audio_flamingo3"](tmp_path / "audio_flamingo3")
     spec = model(folder)
     done, plain = apply(spec, spec.build(), rows), by_transformers(folder, rows)
     here, there = ([json.loads(text) for text in table["usage"]] for table in (done, plain))
     for row, n_clips in enumerate([1, 6, 2, 1]):
-        assert here[row]["n_audio"] == n_clips
+        assert here[row]["n_audio"] == there[row]["n_audio"] == n_clips
         if n_clips == 1:
             assert done["response"][row] == plain["response"][row] and here[row] == there[row]
         else:
             assert done["response_error"][row].startswith("generation_failed: ValueError: At most 1 audio")
-            assert "they must match 1:1" in plain["response_error"][row]
+            # Random weights also write nothing but white space at times.
+            assert plain["response"][row] or plain["response_error"][row].startswith("empty_answer")
 
 
 @pytest.mark.skipif(
