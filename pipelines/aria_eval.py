@@ -31,6 +31,7 @@ from operators.weights import require
 from pipelines import plan
 from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
+from pipelines.failing import failing, told
 from pipelines.judging import compare_judges, judge_stage, rate
 from pipelines.memory import check_memory
 from pipelines.naming import model_name
@@ -96,7 +97,7 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
         compare_judges(folder, ratings, summary)
     report_store(journal, folder)
     print(f"as a page, with every response: python -m pipelines.report run={folder}")
-    stop_if_failing(settings.max_failure_rate, journal)
+    stop_if_failing(settings.max_failure_rate, journal, results)
 
 
 def read_recorded(
@@ -160,11 +161,12 @@ def report_store(journal: Journal, folder: Path) -> None:
         print(f"new responses took {took}")
 
 
-def stop_if_failing(limit: float, journal: Journal) -> None:
-    """Exit with status 1 where a stage failed on too many of the rows it could try, or nothing could be tried."""
-    failing = journal.failing(limit) + nothing_tried(journal)
-    if failing:
-        sys.exit(f"error: {'; '.join(failing)} (max_failure_rate={limit:g}); reasons are in failures.csv")
+def stop_if_failing(limit: float | None, journal: Journal, rows: pa.Table) -> None:
+    """Exit with status 1 where too many items could not be used, a stage failed on too many of the rows it could try, or
+    nothing could be tried."""
+    found = failing(limit, journal, rows) + nothing_tried(journal)
+    if found:
+        sys.exit(f"error: {'; '.join(found)} ({told(limit)}); reasons are in failures.csv")
 
 
 def nothing_tried(journal: Journal) -> list[str]:

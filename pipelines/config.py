@@ -108,7 +108,8 @@ class AriaEval:
     cluster: Cluster = field(default_factory=Cluster)
     store: StoreConfig = field(default_factory=StoreConfig)
     yardsticks: bool = True  # also score the response sets that a benchmark ships for comparison
-    max_failure_rate: float = 0.5  # of usable rows, per stage; past it the run exits with status 1
+    # Of a stage's usable rows, and of the items; past it the run exits with status 1. Null: 0.5 of the former, 0.9 of the latter.
+    max_failure_rate: float | None = None
     out: str | None = None  # folder for the tables of this run; null: runs/<time>-<benchmark>-<model>
     dry_run: bool = False  # print the plan and stop: no Ray, no weights
 
@@ -139,8 +140,8 @@ def _check_values(settings: Any) -> None:
                     )
     if (store := getattr(settings, "store", None)) is not None and not store.root.strip():
         raise ConfigError("config key store.root: name a folder or a URI such as s3://bucket/prefix")
-    limit = getattr(settings, "max_failure_rate", 0.0)
-    if not 0 <= limit <= 1:
+    limit = getattr(settings, "max_failure_rate", None)
+    if limit is not None and not 0 <= limit <= 1:
         raise ConfigError(f"config key max_failure_rate: from 0 to 1, not {limit}")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,7 @@ from pipelines.audit_record import write_audit
 from pipelines.audit_settings import AuditPlan, JudgeAudit, read_plan
 from pipelines.config import entry, plain
 from pipelines.execution import resources, session
+from pipelines.failing import OF_STAGE, failing, told
 from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.phases import Journal, probe_audio
@@ -93,7 +93,7 @@ def audit(config: DictConfig, name: str, title: str) -> None:
     show(found)
     tell(f"{item_id}: {error}" for item_id, error in refused.items())
     print(f"{store_line(journal)}tables and audit.html in {folder}")
-    stop_if_failing(settings.max_failure_rate, journal, rows["verdicts"])
+    stop_if_failing(settings.max_failure_rate, journal, items, rows["verdicts"])
 
 
 def recorded(
@@ -134,9 +134,10 @@ def store_line(journal: Journal) -> str:
     )
 
 
-def stop_if_failing(limit: float, journal: Journal, verdicts: pa.Table) -> None:
-    """Exit with status 1 where generation failed on too many calls, or too many verdicts could not be read."""
-    failing: Sequence[str] = journal.failing(limit)
+def stop_if_failing(limit: float | None, journal: Journal, items: pa.Table, verdicts: pa.Table) -> None:
+    """Exit with status 1 where too many items could not be used, generation failed on too many calls, or too many verdicts
+    could not be read."""
+    found = failing(limit, journal, items)
     asked = verdicts.filter(pc.invert(pc.is_in(verdicts["control"], pa.array(BLUFFS))))
     unpaid = pc.starts_with(
         pc.fill_null(asked["response_error"], ""), SPENT
@@ -144,11 +145,11 @@ def stop_if_failing(limit: float, journal: Journal, verdicts: pa.Table) -> None:
     asked = asked.filter(pc.invert(unpaid))
     null = asked["pred"].null_count
     if not asked.num_rows:
-        failing.append("no item could be asked")
-    elif null > limit * asked.num_rows:
-        failing.append(f"{null} of {asked.num_rows} calls have no readable verdict")
-    if failing:
-        sys.exit(f"error: {'; '.join(failing)} (max_failure_rate={limit:g}); reasons are in verdicts.parquet")
+        found.append("no item could be asked")
+    elif null > (OF_STAGE if limit is None else limit) * asked.num_rows:
+        found.append(f"{null} of {asked.num_rows} calls have no readable verdict")
+    if found:
+        sys.exit(f"error: {'; '.join(found)} ({told(limit)}); reasons are in verdicts.parquet")
 
 
 if __name__ == "__main__":

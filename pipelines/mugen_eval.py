@@ -36,6 +36,7 @@ from pipelines import mugen_plan, plan
 from pipelines.at_hand import probe_at_hand
 from pipelines.config import Cluster, build, entry, plain
 from pipelines.execution import session
+from pipelines.failing import failing, told
 from pipelines.memory import check_memory
 from pipelines.mugen_phases import fan_out, generate_trials, read_and_keep, refuse_unheard, usable
 from pipelines.mugen_record import counts_of_audio, show_sweep, write_run
@@ -109,7 +110,7 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
     show(**tables)
     tell(f"{item_id}: {error}" for item_id, error in errors.items())
     print(f"tables in {folder}")
-    stop_if_failing(settings.max_failure_rate, journal, votes)
+    stop_if_failing(settings.max_failure_rate, journal, clips, votes)
 
 
 def recorded(planned: mugen_plan.MugenPlan, journal: Journal) -> tuple[pa.Table, Iterable[dict[str, Any]]]:
@@ -142,15 +143,15 @@ def tell(notes: Iterable[str]) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def stop_if_failing(limit: float, journal: Journal, votes: pa.Table) -> None:
-    """Exit with status 1 where generation failed on too many rows, or no item could be judged."""
-    failing = journal.failing(limit)
+def stop_if_failing(limit: float | None, journal: Journal, items: pa.Table, votes: pa.Table) -> None:
+    """Exit with status 1 where generation failed on too many rows, or too many items, or all, could not be judged."""
+    found = failing(limit, journal, items)
     if votes["correct"].null_count == votes.num_rows:
-        failing.append("no item could be judged")
+        found.append("no item could be judged")
     elif pc.all(pc.equal(votes["n_missing"], votes["n_trials"])).as_py():
-        failing.append("no item has a response")
-    if failing:
-        sys.exit(f"error: {'; '.join(failing)} (max_failure_rate={limit:g}); reasons are in trials.parquet")
+        found.append("no item has a response")
+    if found:
+        sys.exit(f"error: {'; '.join(found)} ({told(limit)}); reasons are in trials.parquet")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from operators.weights import require
 from pipelines import plan
 from pipelines.config import ConfigError, build, entry, plain
 from pipelines.execution import resources, session
+from pipelines.failing import failing, told
 from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.perturb_settings import Perturb, asked_conditions, tells_a_mode
@@ -87,8 +88,9 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
     write_record(folder, config, {"extract": Extract(), **specs}, journal, {"conditions": conditions})
     show(table, modes)
     print(f"tables in {folder}")
-    if failing := journal.failing(settings.max_failure_rate):
-        sys.exit(f"error: {'; '.join(failing)} (max_failure_rate={settings.max_failure_rate:g})")
+    limit = settings.max_failure_rate
+    if found := failing(limit, journal, clips):
+        sys.exit(f"error: {'; '.join(found)} ({told(limit)}); reasons are in responses.parquet")
 
 
 def compared(

@@ -52,7 +52,8 @@ class Journal:
     def failing(self, limit: float) -> list[str]:
         """What to say of every stage that failed on more than the share `limit` of the rows it could try.
 
-        A clip that cannot be heard is a fault of the input, not of a stage: it is counted, and blocks what needs it.
+        A clip that cannot be heard is a fault of the input, not of a stage: it blocks what needs it (pipelines.failing
+        counts it).
         """
         return [
             f"{name} failed on {tally.failed} of {tally.usable} usable rows"

@@ -77,7 +77,7 @@ def main(config: DictConfig) -> None:
     write_record(folder, config, {"extract": Extract(), **scorers}, journal, notes)
     show(changes)
     report_store(journal, folder)
-    stop_if_failing(settings.max_failure_rate, journal)
+    stop_if_failing(settings.max_failure_rate, journal, results)
 
 
 def stages(settings: Stress, scorers: Mapping[str, Spec], rows: int) -> list[tuple[Stage, int]]:

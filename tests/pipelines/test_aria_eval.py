@@ -243,6 +243,24 @@ def test_unscorable_rows_have_reasons_and_too_many_of_them_fail_the_run(tmp_path
     assert record(tmp_path)["stages"]["m3"]["computed"] == 2, "failures are not stored: they were tried again"
 
 
+def test_a_wrong_folder_of_audio_is_not_a_success_unless_the_limit_says_so(tmp_path):
+    write_lines(tmp_path / "q.jsonl", [question(n, f"{n}.wav") for n in range(4)])
+    write_lines(tmp_path / "r.jsonl", [said(n) for n in range(4)])
+    done = run(tmp_path)
+    assert done.returncode == 1
+    assert (
+        "4 of 4 items have a fault or a clip that cannot be heard: missing_file 4; the first:" in done.stderr
+    )
+    assert "0.9 of the items" in done.stderr and "0.wav does not exist" in done.stderr
+    assert results(tmp_path)["correct"].to_pylist() == [True] * 4, "the tables are written all the same"
+    tone(tmp_path / "0.wav")
+    assert run(tmp_path).returncode == 0, "3 of 4 = 0.75 of the items"
+    strict = run(tmp_path, "max_failure_rate=0.7")
+    assert strict.returncode == 1 and "3 of 4 items" in strict.stderr
+    (tmp_path / "0.wav").unlink()
+    assert run(tmp_path, "max_failure_rate=1").returncode == 0, "responses whose audio nobody has"
+
+
 def test_nothing_to_score_is_not_a_success(tmp_path):
     write_lines(tmp_path / "q.jsonl", [question(0, "../out.wav")])
     write_lines(tmp_path / "r.jsonl", [said(0)])
