@@ -37,7 +37,7 @@ from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.phases import Journal, extract, score
 from pipelines.preflight import check_counts, check_ready, needs_of, sized
-from pipelines.record import free_folder, write_record
+from pipelines.record import check_out, free_folder, write_record
 from pipelines.responses import gather, load_questions, to_judge
 from pipelines.sweeps import with_own_folder
 
@@ -66,6 +66,7 @@ def ablate(config: DictConfig, name: str) -> None:
         )
         return
 
+    check_out(settings.out)
     for spec in scorers.values():
         require(spec)
     with session(settings.cluster):

@@ -34,7 +34,7 @@ from operators.tables import read_rows
 from pipelines.analyse_settings import Analyse, check, run_folders
 from pipelines.config import entry, plain
 from pipelines.phases import Journal
-from pipelines.record import free_folder, write_record
+from pipelines.record import check_out, free_folder, write_record
 from pipelines.runs import find_run, read_record, rows_of_runs
 
 
@@ -42,6 +42,7 @@ def main(config: DictConfig) -> None:
     """One analysis of `config`."""
     settings: Analyse = plain(config)
     check(settings)
+    check_out(settings.out)
     journal = Journal()
     with journal.phase("analyse"):
         cells, rows, source = scores(settings)

@@ -22,6 +22,7 @@ from operators.reporting.clips import Clips
 from operators.tables import TableError, read_bytes, read_rows
 from pipelines.annotate_settings import Annotate
 from pipelines.config import ConfigError, entry, plain
+from pipelines.record import check_out
 from pipelines.runs import find_run, named, read_record, refuse_other_scorers, rows_of_runs
 
 PLAN = "plan.json"
@@ -44,6 +45,7 @@ def write_pages(settings: Annotate) -> None:
     folder = Path(settings.out)
     if (folder / PLAN).exists():
         raise ConfigError(f"{folder / PLAN} is there already: choose another folder with out=...")
+    check_out(settings.out)
     sources = [find_run(name) for name in named(settings.run)]
     if not settings.mixed:
         refuse_other_scorers({str(source): read_record(source) for source in sources}, "mixed")

@@ -37,7 +37,7 @@ from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.phases import Journal, extract, score
 from pipelines.preflight import check_counts, check_ready, needs_of, sized
-from pipelines.record import free_folder, write_predictions, write_record, write_tables
+from pipelines.record import check_out, free_folder, write_predictions, write_record, write_tables
 from pipelines.responses import gather, load_questions
 from pipelines.sweeps import with_own_folder
 
@@ -73,6 +73,7 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
         plan.show(planned, settings.cluster, settings.store.root, Console(), given)
         return
 
+    check_out(settings.out)
     for spec in (model, *scorers.values()):
         require(spec)
     for spec in (model, *judges.values()):

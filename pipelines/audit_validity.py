@@ -31,7 +31,7 @@ from operators.speech.rendering import SpeechError
 from operators.tables import TableError
 from pipelines.audit_validity_settings import AuditValidity
 from pipelines.config import ConfigError, build, entry, plain
-from pipelines.record import free_folder
+from pipelines.record import check_out, free_folder
 from pipelines.runs import find_run
 
 Tables = dict[str, pa.Table]
@@ -48,6 +48,7 @@ def main(config: DictConfig) -> None:
     }
     if settings.check not in checks:
         raise ConfigError(f"config key check: one of {', '.join(checks)}, not {settings.check!r}")
+    check_out(settings.out)
     try:
         found = checks[settings.check](settings)
     except (SpeechError, ChatUnavailable) as error:

@@ -19,6 +19,7 @@ from operators.fingerprint import differing
 from operators.nights import Night
 from operators.tables import TableError
 from pipelines.config import ConfigError, entry, plain
+from pipelines.record import check_out
 from pipelines.rescore_settings import Compare
 
 
@@ -35,8 +36,8 @@ def main(config: DictConfig) -> None:
     found = drift(last, now)
     text = drift_report.to_markdown(found, others)
     if settings.out:
+        check_out(settings.out)
         folder = Path(settings.out)
-        folder.mkdir(parents=True, exist_ok=True)
         (folder / "drift.md").write_text(text, encoding="utf-8")
         told = json.dumps(drift_report.to_json(found, others), indent=1, allow_nan=False)
         (folder / "drift.json").write_text(told + "\n", encoding="utf-8")

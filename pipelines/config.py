@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import os
 import re
 import sys
@@ -30,7 +31,13 @@ from operators.locators import holds_credentials
 from operators.store import StoreError
 from operators.tables import TableError
 from operators.weights import WeightsError
-from pipelines.config_errors import explain_composition, explain_instantiation, unknown_key
+from pipelines.config_errors import (
+    explain_composition,
+    explain_instantiation,
+    not_a_step,
+    refuse_no_option,
+    unknown_key,
+)
 from pipelines.room import ResourceError
 from pipelines.sweeps import Sweep, for_every_option, in_sweep
 
@@ -131,18 +138,23 @@ def plain(config: DictConfig) -> Any:
 
 def _check_values(settings: Any) -> None:
     """Numbers that compose but cannot run."""
-    for name, stage in vars(getattr(settings, "cluster", None) or Cluster()).items():
+    cluster = getattr(settings, "cluster", None) or Cluster()
+    _at_least(cluster, "cluster", num_cpus=1, num_gpus=0, gpu_memory_gb=0, object_store_mb=1)
+    for name, stage in vars(cluster).items():
         if isinstance(stage, StageResources):
-            for key, least in (("cpus", 0), ("gpus", 0), ("actors", 1), ("batch_size", 1)):
-                if getattr(stage, key) < least:
-                    raise ConfigError(
-                        f"config key cluster.{name}.{key}: at least {least}, not {getattr(stage, key)}"
-                    )
+            _at_least(stage, f"cluster.{name}", cpus=0, gpus=0, actors=1, batch_size=1)
     if (store := getattr(settings, "store", None)) is not None and not store.root.strip():
         raise ConfigError("config key store.root: name a folder or a URI such as s3://bucket/prefix")
     limit = getattr(settings, "max_failure_rate", None)
     if limit is not None and not 0 <= limit <= 1:
         raise ConfigError(f"config key max_failure_rate: from 0 to 1, not {limit}")
+
+
+def _at_least(settings: Any, where: str, **least: float) -> None:
+    for key, bound in least.items():
+        value = getattr(settings, key)
+        if value is not None and not bound <= value < math.inf:
+            raise ConfigError(f"config key {where}.{key}: at least {bound}, not {value}")
 
 
 def _refuse_unknown(node: DictConfig, path: str) -> None:
@@ -161,6 +173,8 @@ def _refuse_unknown(node: DictConfig, path: str) -> None:
 def build(node: Any, where: str) -> Any:
     """Instantiate the object that a config group names by `_target_`; errors name the key and what is allowed."""
     body = OmegaConf.create(node) if isinstance(node, dict) else node
+    if unfit := not_a_step(body, where):
+        raise ConfigError(unfit)
     missing = sorted(OmegaConf.missing_keys(body)) if isinstance(body, DictConfig) else []
     if missing:
         raise ConfigError(f"set {', '.join(f'{where}.{key}=...' for key in missing)}")
@@ -176,6 +190,7 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
     lists: keys for which `key=a,b` on the command line means the list [a,b] of one run.
     """
     refuse_credentials(sys.argv[1:])
+    refuse_no_option(sys.argv[1:], CONF)
     sys.argv[1:] = for_every_option(as_lists(sys.argv[1:], lists))
     os.environ["HYDRA_FULL_ERROR"] = (
         "1"  # Hydra then raises instead of printing, and we can say what is allowed

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import re
+import sys
 import typing
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -30,6 +32,36 @@ def _nearest(word: str, allowed: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, list(allowed), n=1)
     hint = f", did you mean {near[0]!r}?" if near else "."
     return f"{hint} Allowed here: {', '.join(sorted(allowed))}"
+
+
+def refuse_no_option(arguments: Iterable[str], conf: Path) -> None:
+    """Exit status 1 where a word of the command line takes away what a group of `conf` gives (model=null, ~model): Hydra
+    ends in a traceback, or says of neither what to choose."""
+    for word in arguments:
+        found = re.fullmatch(r"~([\w/]+)(?:=.*)?|\+{0,2}([\w/]+)=(?:null|None|~)?", word)
+        group = (found[1] or found[2]) if found else None
+        if group and (conf / group).is_dir():
+            have = sorted(path.stem for path in (conf / group).glob("*.yaml"))
+            sys.exit(
+                f"error: config key {group}: {word} is no choice; leave it out, or choose {group}=NAME of {', '.join(have)}"
+            )
+
+
+def not_a_step(node: Any, where: str) -> str | None:
+    """What to say of a node of a config that names no class to build, or holds a number that is none; else None."""
+    if not isinstance(node, DictConfig) or node.get("_target_") is None:
+        given = OmegaConf.to_container(node) if OmegaConf.is_config(node) else node
+        group = where.replace(".", "/")
+        return f"config key {where}: an option is needed here ({group}=NAME), or a mapping with _target_, not {given!r}"
+    return _not_a_number(OmegaConf.to_container(node), where)
+
+
+def _not_a_number(value: Any, where: str) -> str | None:
+    if isinstance(value, (dict, list)):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        return next(filter(None, (_not_a_number(one, f"{where}.{key}") for key, one in inner)), None)
+    unfit = isinstance(value, float) and not math.isfinite(value)
+    return f"config key {where}: a finite number is needed, not {value}" if unfit else None
 
 
 def explain_instantiation(error: InstantiationException, where: str, body: Any) -> str:

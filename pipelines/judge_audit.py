@@ -42,7 +42,7 @@ from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.phases import Journal, probe_audio
 from pipelines.preflight import check_ready
-from pipelines.record import free_folder
+from pipelines.record import check_out, free_folder
 from pipelines.sweeps import with_own_folder
 
 
@@ -65,6 +65,7 @@ def audit(config: DictConfig, name: str, title: str) -> None:
         plan.show(stages(planned, settings), settings.cluster, settings.store.root, Console(), available)
         return
 
+    check_out(settings.out)
     tell(json.loads((planned.items.schema.metadata or {}).get(b"notes", b"[]")))
     journal = Journal()
     if isinstance(planned.judge, Recorded):

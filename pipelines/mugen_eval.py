@@ -44,7 +44,7 @@ from pipelines.mugen_settings import MugenEval
 from pipelines.naming import model_name
 from pipelines.phases import Journal, probe_audio
 from pipelines.preflight import check_ready
-from pipelines.record import free_folder
+from pipelines.record import check_out, free_folder
 
 
 def main(config: DictConfig) -> None:
@@ -75,6 +75,7 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
         plan.show(stages, settings.cluster, settings.store.root, Console())
         return
 
+    check_out(settings.out)
     tell(notes_of(planned.items))
     store, journal = Store(settings.store.root), Journal()
     if isinstance(planned.model, Recorded):

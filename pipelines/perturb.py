@@ -38,7 +38,7 @@ from pipelines.naming import model_name
 from pipelines.perturb_settings import Perturb, asked_conditions, tells_a_mode
 from pipelines.phases import Journal, extract, generate, probe_audio
 from pipelines.preflight import check_counts, check_ready, needs_of, sized
-from pipelines.record import free_folder, write_record
+from pipelines.record import check_out, free_folder, write_record
 from pipelines.responses import join_items, load_questions
 from pipelines.sweeps import with_own_folder
 
@@ -73,6 +73,7 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
         )
         return
 
+    check_out(settings.out)
     for note in notes_of(items):
         print(f"note: {note}", file=sys.stderr)
     require(model)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import pyarrow as pa
@@ -18,9 +19,10 @@ from operators.breakdown import breakdown
 from operators.export import to_csv
 from operators.fingerprint import canonical, fingerprint
 from operators.leaderboard import to_markdown
-from operators.locators import shown
+from operators.locators import is_uri, shown
 from operators.schema import result_schema
 from operators.versions import installed
+from pipelines.config import ConfigError
 from pipelines.phases import Journal
 
 PACKAGES = (
@@ -40,6 +42,25 @@ def free_folder(name: str) -> Path:
         except FileExistsError:
             number += 1
             folder = Path("runs") / f"{stamp}-{number}"
+
+
+def check_out(out: str | None) -> None:
+    """Make the folder `out`, where one is given, and see that it can be written to: before hours of work, not after them.
+
+    Raises ConfigError.
+    """
+    if not out:
+        return
+    if is_uri(out):
+        raise ConfigError(
+            f"config key out: a folder of this machine is needed, not {shown(out)}; copy it there after the run"
+        )
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise ConfigError(f"config key out: nothing can be written to {out} ({error.strerror})") from error
 
 
 def write_tables(folder: Path, results: pa.Table, summary: pa.Table, failures: pa.Table) -> None:

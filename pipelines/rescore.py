@@ -41,7 +41,7 @@ from pipelines.memory import check_memory
 from pipelines.night_rows import failing, night_rows, outages, summed
 from pipelines.night_votes import READER, Votes
 from pipelines.phases import Journal
-from pipelines.record import free_folder, write_record, write_summary
+from pipelines.record import check_out, free_folder, write_record, write_summary
 from pipelines.rescore_settings import Rescore
 from pipelines.sweeps import with_own_folder
 
@@ -72,6 +72,7 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
     last = nights.load(store, series, settings.against) if settings.against else nights.last(store, series)
     for spec in scorers.values() if named else ():  # votes alone need no weights
         require(spec)
+    check_out(settings.out)
     folder = Path(settings.out) if settings.out else free_folder(f"rescore-{series}")
     folder.mkdir(parents=True, exist_ok=True)
     # Before anything is read: a part that comes meanwhile is not one that this night has seen.

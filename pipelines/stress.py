@@ -35,7 +35,7 @@ from pipelines.config import build, entry, plain
 from pipelines.execution import resources, session
 from pipelines.memory import check_memory
 from pipelines.phases import Journal, extract, score
-from pipelines.record import free_folder, write_record
+from pipelines.record import check_out, free_folder, write_record
 from pipelines.responses import gold_answers
 from pipelines.runs import find_run, named, read_record, recorded_fingerprints, rows_of_runs
 from pipelines.stress_settings import Stress, chosen_manipulations, chosen_rows
@@ -55,6 +55,7 @@ def main(config: DictConfig) -> None:
         plan.show(planned, settings.cluster, settings.store.root, Console(), given)
         return
 
+    check_out(settings.out)
     for spec in scorers.values():
         require(spec)
     for note in (note for run in runs for note in other_scorers(run, scorers)):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.audio import Clip
@@ -75,14 +75,12 @@ class TagGrounding:
     )
     prior: Weights = Weights(str(DATA / "yamnet_prior.json"))
     other_names: Weights = Weights(str(DATA / "yamnet_other_names.json"))
-    temperature: float = 0.05
+    temperature: float = Field(0.05, gt=0)
     slope: float = 0.5
     offset: float = -1.0
 
     def load(self) -> LoadedTagGrounding:
         """Load both models and embed the class names. Raises ValueError for a prior of another length."""
-        if self.temperature <= 0:
-            raise ValueError(f"temperature must be positive, not {self.temperature}")
         tagger = self.tagger.load()
         prior = _read_prior(self.prior, len(tagger.class_names))
         names = _read_names(self.other_names, tagger.class_names)

@@ -5,8 +5,17 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from operators.chat_api import ChatEndpoint
-from pipelines.config import AriaEval, ConfigError, Scorers, StoreConfig, build, plain, refuse_credentials
-from pipelines.config_errors import explain_composition
+from pipelines.config import (
+    CONF,
+    AriaEval,
+    ConfigError,
+    Scorers,
+    StoreConfig,
+    build,
+    plain,
+    refuse_credentials,
+)
+from pipelines.config_errors import explain_composition, refuse_no_option
 from pipelines.store_settings import StoreCommand
 from tests.pipelines.cli import composed
 
@@ -51,6 +60,54 @@ def said(body, field, value):
 )  # fmt: skip
 def test_a_nested_key_is_named_whole_with_what_its_own_object_allows(field, value, words):
     assert words in said(CHAT, field, value)
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        (None, "config key scorers.m1: an option is needed here (scorers/m1=NAME), or a mapping with _target_, not None"),
+        (3, "config key scorers.m1: an option is needed here"),
+        ({"slope": 1.0}, "not {'slope': 1.0}"),
+        ({"_target_": "x.Y", "backbone": {"slope": [1.0, float("nan")]}},
+         "config key scorers.m1.backbone.slope.1: a finite number is needed, not nan"),
+        ({"_target_": "operators.backbones.tag_grounding.TagGrounding", "temperature": 0.0},
+         "config key scorers.m1.temperature: Input should be greater than 0, not 0.0"),
+    ],
+)  # fmt: skip
+def test_what_is_no_step_or_no_number_is_named_by_its_key(node, words):
+    with pytest.raises(ConfigError) as error:
+        build(node, "scorers.m1")
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "word", ["model=null", "~model", "~model=cascade", "model=", "scorers/m1=null", "+cluster=null"]
+)
+def test_a_group_without_an_option_is_refused_with_its_options(word):
+    group = word.strip("+~").partition("=")[0]
+    with pytest.raises(
+        SystemExit, match=rf"^error: config key {group}: .*leave it out, or choose {group}=NAME of "
+    ):
+        refuse_no_option(["dry_run=true", word], CONF)
+    refuse_no_option(
+        ["model=cascade", "out=", "store.root=null", "+cluster=a6000x4", "scorers.m1=null"], CONF
+    )
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("cluster.num_cpus=-1", "config key cluster.num_cpus: at least 1, not -1"),
+        ("cluster.num_gpus=-1", "config key cluster.num_gpus: at least 0, not -1"),
+        ("cluster.object_store_mb=-5", "config key cluster.object_store_mb: at least 1, not -5"),
+        ("cluster.gpu_memory_gb=nan", "config key cluster.gpu_memory_gb: at least 0, not nan"),
+        ("cluster.m1.cpus=nan", "config key cluster.m1.cpus: at least 0, not nan"),
+        ("cluster.m1.actors=0", "config key cluster.m1.actors: at least 1, not 0"),
+    ],
+)
+def test_resources_that_no_machine_has_are_refused(override, words):
+    with pytest.raises(ConfigError, match=f"^{words}$"):
+        plain(composed(override))
 
 
 def test_a_rule_between_fields_is_said_without_all_of_their_values():

@@ -5,9 +5,12 @@ import pyarrow as pa
 import pytest
 
 from operators.aggregate import FAILURES, SUMMARY
+from pipelines.aria_eval import evaluate
+from pipelines.config import ConfigError
 from pipelines.lookup import Tally
 from pipelines.mugen_record import encoder_calls
-from pipelines.record import free_folder, presentable, write_summary
+from pipelines.record import check_out, free_folder, presentable, write_summary
+from tests.pipelines.cli import composed
 
 
 def test_two_runs_of_one_second_get_two_folders(tmp_path, monkeypatch):
@@ -39,3 +42,20 @@ def test_clips_given_to_a_model_are_those_of_its_memory_or_else_of_its_prompts()
     assert encoder_calls([remembers, sends]) == 27 + 240
     assert encoder_calls([sends, silent]) is None, "a part that is not known makes the sum unknown"
     assert encoder_calls([Tally(from_store=40)]) == encoder_calls([]) == 0
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_computed(tmp_path):
+    (tmp_path / "file").write_text("")
+    for out in ("/proc/x", str(tmp_path / "file"), str(tmp_path / "file" / "x")):
+        with pytest.raises(ConfigError, match=rf"^config key out: nothing can be written to {out} \("):
+            check_out(out)
+    with pytest.raises(ConfigError, match="a folder of this machine is needed, not s3://bucket/x"):
+        check_out("s3://bucket/x")
+    check_out(str(tmp_path / "new" / "one"))
+    assert list((tmp_path / "new" / "one").iterdir()) == []
+    check_out(None)
+
+
+def test_a_run_into_such_a_folder_ends_before_it_starts(capsys):
+    with pytest.raises(ConfigError, match="config key out"):
+        evaluate(composed("out=/proc/x"), "model", "test")

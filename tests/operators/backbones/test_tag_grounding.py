@@ -63,8 +63,8 @@ def test_constants_and_prior_are_identity(tmp_path: Path) -> None:
         # Identity of the packages is their name and version: nothing is read.
         patch.setattr(Weights, "folder", lambda self: pytest.fail("a fingerprint must not open weights"))
         assert len({fingerprint(config) for config in configs}) == len(configs)
-    with pytest.raises(ValueError, match="temperature must be positive"):
-        TagGrounding(temperature=0).load()
+    with pytest.raises(ValueError, match="temperature"):
+        TagGrounding(temperature=0)
 
 
 @pytest.fixture(scope="module")
