@@ -6,6 +6,7 @@ import difflib
 import math
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from operators.tables import Row, TableError
@@ -66,11 +67,13 @@ def missing_columns(
     """The error for absent columns: what is missing, what was perhaps meant, what is expected, an example."""
     present = columns_of(rows)
     absent = ", ".join(map(repr, missing))
+    # "question" is the question, however close to "question_id".
+    free = [name for name in present if plain(name) not in {*known, *chain(*known.values())}]
     lines = [f"{file}: no column for {absent}; its columns are {', '.join(map(repr, present)) or '(none)'}"]
     for part in missing:
         others = f" (also read from {', '.join(known[part])})" if known[part] else ""
         names = (part, *known[part])
-        near = [name for name in present if difflib.get_close_matches(plain(name), names, 1, 0.75)]
+        near = [name for name in free if difflib.get_close_matches(plain(name), names, 1, 0.75)]
         hint = f": did you mean {near[0]!r}? Rename it, or set '{option}.{part}={near[0]}'" if near else ""
         lines.append(f"  {part}{others}{hint}")
     lines.append(f"A column of any other name can be given as {option}.<part>=<column>.")

@@ -59,14 +59,25 @@ def unzip(file: str, data: bytes) -> bytes:
 
 def text_of(file: str, data: bytes, by_row: bool) -> str:
     """`data` as text; bytes that are not UTF-8 are refused, or left to their rows, where these are read one by one."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TableError(f"{file} is UTF-16 text; save it as UTF-8")
+    if other := _other_encoding(data):
+        raise TableError(f"{file} is {other} text; save it as UTF-8")
     try:
         return data.decode("utf-8-sig", KEPT_BYTES if by_row else "strict")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         byte = f"byte 0x{data[error.start]:02x}"
         raise TableError(f"{file}, line {line}: {byte} is not UTF-8; save the file as UTF-8") from None
+
+
+def _other_encoding(data: bytes) -> str | None:
+    """UTF-16 or UTF-32, by the mark at the start or else by the zero bytes that either puts into Latin letters and brackets."""
+    if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "UTF-32"
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16"
+    head = data[:8]
+    zeros = head.count(0) / max(1, len(head))
+    return None if zeros < 0.5 else "UTF-16" if zeros == 0.5 else "UTF-32"
 
 
 def text_rows(file: str, text: str, ending: str) -> list[Row]:

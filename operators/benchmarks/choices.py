@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import re
+import tokenize
 import unicodedata
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from operators.columns import RowError, is_null, short, text_of
+from operators.text import is_absent
 
 _LABEL = re.compile(r"\(([A-Za-z])\)|([A-Za-z])[).:]?")
 _LABELLED = re.compile(r"(?:\(([A-Za-z])\)\s*|([A-Za-z])[).:]\s+)(\S.*)", re.DOTALL)
@@ -22,12 +26,14 @@ def choices_of(cell: Any) -> list[str]:
     """
     listed = as_written(cell)
     if not isinstance(listed, (list, tuple)):
-        raise RowError(f"bad_choices: a list of texts is expected, not {short(cell)}")
+        raise RowError(
+            f"bad_choices: a list of texts is expected, not {short(cell)}; write a list, or a | b | c"
+        )
     choices = _without_labels([text_of(choice, "choices").strip() for choice in listed])
     if len(choices) < 2:
         raise RowError(f"fewer_than_two_choices: {short(choices)}; write a list, or a | b | c")
-    if "" in choices:
-        raise RowError(f"empty_choice: number {choices.index('') + 1} of {len(choices)} is empty")
+    if empty := [number for number, choice in enumerate(choices, 1) if is_absent(choice)]:
+        raise RowError(f"empty_choice: number {empty[0]} of {len(choices)} is empty")
     folded = [_fold(choice) for choice in choices]
     twice = next((choice for i, choice in enumerate(choices) if folded[i] in folded[:i]), None)
     if twice is not None:
@@ -104,9 +110,24 @@ def spelled_list(cell: Any) -> Any:
         pass
     try:
         # What a data frame writes into a CSV cell for a list: literals in Python's spelling, single quotes.
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return _without_joins(text, ast.literal_eval(text))
+    except (ValueError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError):
         return None
+
+
+def _without_joins(text: str, value: Any) -> Any:
+    """`value`, which `text` spells in Python, unless texts stand side by side in it: Python makes one of those.
+
+    In numpy's spelling, ['dog' 'cat'], they are several. Where only some have a comma between them, one is missing: None.
+    """
+    ignored = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER)
+    tokens = [
+        token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type not in ignored
+    ]
+    texts = [token.type == tokenize.STRING for token in tokens]
+    if not any(left and right for left, right in pairwise(texts)):
+        return value
+    return [ast.literal_eval(token.string) for token in tokens[1:-1]] if all(texts[1:-1]) else None
 
 
 def _lettered(cell: Any) -> Any:

@@ -29,12 +29,14 @@ DECODERS, CLIPS_AHEAD = 4, 16
 def acoustic_grounding(similarities: Sequence[float] | np.ndarray) -> float:
     """AGS (Eq. 1) in [0, 1] from the similarities [E] of the entities to the audio; no entity -> 0.
 
-    *Our reading*: a negative cosine counts as 0. Raises ValueError for NaN, infinity, or more than one axis.
+    *Our reading*: a negative cosine counts as 0. Raises ValueError for NaN, values outside [-1, 1], or more than one axis.
     """
     values = np.asarray(similarities, dtype=np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError(f"similarities must be finite numbers along one axis, not {values.shape} {values}")
-    return float(np.maximum(values, 0).mean()) if values.size else 0.0
+    if not np.all(np.abs(values) <= 1 + 1e-6):
+        raise ValueError(f"similarities lie in [-1, 1], not {values}")
+    return float(np.clip(values, 0, 1).mean()) if values.size else 0.0
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))

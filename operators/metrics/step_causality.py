@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass as plain_dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from pydantic import ConfigDict, Field
@@ -41,7 +41,8 @@ def step_causality(
     """Reasoning Step Causality in [0, 1] from the gold answer's perplexity after P, after P, A and after P, A, R.
 
     0.5 means that the steps changed nothing, above 0.5 that they made the answer more predictable. A perplexity is None
-    where the slot that ends its context is absent. Raises ValueError for one that is not finite and positive.
+    where the slot that ends its context is absent. Raises ValueError for one that is not finite and positive, and for an
+    unknown `form` or `absent`.
 
     *Our reading.* A step is compared with the longest context before it: where A is absent, R is compared with P. A step
     that is absent, or has nothing before it to be compared with, has Info = 0 and so a term of 0.5; with
@@ -51,6 +52,10 @@ def step_causality(
     for value in (ppl_p, ppl_pa, ppl_par):
         if value is not None and not (math.isfinite(value) and value > 0):
             raise ValueError(f"a perplexity must be finite and positive, not {value}")
+    if form not in get_args(Form) or absent not in get_args(Absent):
+        raise ValueError(
+            f"form is one of {get_args(Form)}, absent one of {get_args(Absent)}, not {form!r}, {absent!r}"
+        )
     before_r = ppl_pa if ppl_pa is not None else ppl_p
     terms = (_term(ppl_pa, ppl_p, form, absent), _term(ppl_par, before_r, form, absent))
     return 0.5 * sum(terms)

@@ -155,6 +155,17 @@ def test_missing_columns_are_named_with_the_nearest_and_an_example(tmp_path):
     assert [row["item_error"] for row in Manifest(path).load().to_pylist()] == [None, None]
 
 
+def test_a_column_that_has_its_part_is_not_proposed_for_another(tmp_path):
+    row = {name: cell for name, cell in GOOD.items() if name != "id"} | {"question_idx": 3}
+    with pytest.raises(TableError, match="no column for 'id'") as caught:
+        load(tmp_path, row)
+    assert "did you mean 'question_idx'?" in str(caught.value), "it is close to question_id, as question is"
+    del row["question_idx"]
+    with pytest.raises(TableError, match="no column for 'id'") as caught:
+        load(tmp_path, row)
+    assert "did you mean" not in str(caught.value)
+
+
 def test_a_column_that_only_some_rows_lack_costs_those_rows(tmp_path):
     first, second = load(
         tmp_path, GOOD, {"id": "q2", "question": "What?", "choices": ["a", "b"], "answer": "a"}
@@ -186,7 +197,7 @@ BAD_ROWS = [
     ({"choices": []}, "fewer_than_two_choices"),
     ({"choices": "cat"}, "fewer_than_two_choices"),
     ({"choices": ["dog", "cat", "Dog "]}, "duplicate_choices: 'Dog' stands more than once (line 2)"),
-    ({"choices": 4}, "bad_choices: a list of texts is expected, not 4 (line 2)"),
+    ({"choices": 4}, "bad_choices: a list of texts is expected, not 4; write a list, or a | b | c (line 2)"),
     ({"choices": None}, "bad_choices"),
     ({"choices": [["dog"], ["cat"]]}, "bad_choices"),
     ({"choices": {"A": "dog", "C": "cat"}}, "bad_choices"),
@@ -307,6 +318,8 @@ def test_limit_and_name(tmp_path):
         [" dog", "black cat ", "it's\n"],
         '["dog", "black cat", "it\'s"]',
         "['dog', 'black cat', \"it's\"]",
+        "['dog' 'black cat' \"it's\"]",
+        "['dog'\n 'black cat'\n \"it's\"]",
         "dog|black cat | it's",
         {"A": "dog", "b": "black cat", "C": "it's"},
         '{"A": "dog", "C": "it\'s", "B": "black cat"}',
@@ -333,6 +346,22 @@ def test_spellings_of_choices(cell):
 )
 def test_letters_that_are_no_labels_stay(choices):
     assert choices_of(choices) == choices
+
+
+@pytest.mark.parametrize(
+    "cell", ["['dog' 'cat', 'cow']", "['dog' ... 'cow']", "{'A': 'dog' 'cat', 'B': 'cow'}"]
+)
+def test_texts_side_by_side_are_never_joined(cell):
+    with pytest.raises(
+        RowError, match=r"^bad_choices: a list of texts is expected, not .*; write a list, or a \| b"
+    ):
+        choices_of(cell)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\u200b", "\u200b \x00", None])
+def test_a_choice_that_shows_nothing_is_empty(blank):
+    with pytest.raises(RowError, match=r"^empty_choice: number 2 of 3 is empty"):
+        choices_of(["dog", blank, "cat"])
 
 
 def test_numbers_are_choices_too():

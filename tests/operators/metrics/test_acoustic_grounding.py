@@ -60,6 +60,12 @@ class TestFormula:
         with pytest.raises(ValueError, match="finite numbers along one axis"):
             acoustic_grounding(bad)
 
+    @pytest.mark.parametrize("bad", [1.5, -1.01])
+    def test_what_no_cosine_can_be_is_refused_and_rounding_is_not(self, bad: float) -> None:
+        with pytest.raises(ValueError, match=r"lie in \[-1, 1\]"):
+            acoustic_grounding([0.2, bad])
+        assert acoustic_grounding([1 + 1e-7]) == 1.0
+
     @given(st.lists(st.floats(-1, 1), min_size=1, max_size=20), st.randoms())
     def test_range_and_order(self, values: list[float], random) -> None:
         score = acoustic_grounding(values)
@@ -139,10 +145,11 @@ def test_several_clips_count_where_the_entity_is_heard_best(tones: dict[int, str
 
 
 def test_negative_similarities_are_kept_in_the_details(tones: dict[int, str]) -> None:
-    (row,) = _Listener(Toy()).score(toy_rows([[tones[200]]], [["200", "90000"]]))
+    (row,) = _Listener(Toy()).score(toy_rows([[tones[200]]], [["200", "00800"]]))
     assert row.value == pytest.approx(0.5, abs=0.01)
-    assert row.details["similarities"][1] < -100
-    assert row.details["truncated"] == ["90000"]
+    # 400 crossings a second where 1600 are expected: 1 - 1.2.
+    assert row.details["similarities"][1] == pytest.approx(-0.2, abs=0.01)
+    assert row.details["truncated"] == ["00800"]
 
 
 def test_a_similarity_that_is_no_number_is_a_reason(tones: dict[int, str]) -> None:

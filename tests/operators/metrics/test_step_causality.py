@@ -94,6 +94,12 @@ def test_huge_perplexities_saturate_without_overflow():
     assert step_causality(1.0, 1e300, 1e300) == pytest.approx((0 + 0.5) / 2)
 
 
+@pytest.mark.parametrize("unknown", [{"form": "x"}, {"absent": "x"}])
+def test_an_unknown_reading_is_refused_not_taken_for_another(unknown):
+    with pytest.raises(ValueError, match=r"log_ratio.*score_zero.*'x'"):
+        step_causality(2.0, 2.0, 2.0, **unknown)
+
+
 @pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan, 0.0, -3.0])
 @pytest.mark.parametrize("place", range(3))
 def test_impossible_perplexities_are_refused(bad, place):
