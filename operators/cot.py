@@ -12,8 +12,10 @@ Every pattern here looks at a bounded window around a slot name, so parsing take
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,8 +33,21 @@ NAMES = {
     "answer": "answer respuesta réponse resposta risposta antwort ответ 答案 回答 答え 정답 답변",
 }
 SLOT_OF = {name: slot for slot, names in NAMES.items() for name in names.split()}
-_ANY_NAME = "|".join(sorted(map(re.escape, SLOT_OF), key=len, reverse=True))
-_NAME, _NAME_ANY_CASE = re.compile(_ANY_NAME), re.compile(_ANY_NAME, re.IGNORECASE)
+# Names that prose and headings use for other things: only in brackets, and only where the slot has no other strict tag.
+VERBS = {"perceive": "perception", "analyze": "analysis", "reason": "reasoning"}
+
+
+def _any_of(names: Iterable[str]) -> str:
+    return "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+
+
+_ANY_NAME = _any_of(SLOT_OF)
+_NAME, _NAME_ANY_CASE = (re.compile(_any_of([*SLOT_OF, *VERBS]), flags) for flags in (0, re.IGNORECASE))
+# Full-width letters and digits, one for one, as East Asian keyboards write them.
+_WIDE = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
+_NARROW = {
+    code: code - 0xFEE0 for code in (*range(0xFF10, 0xFF1A), *range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B))
+}
 
 _WINDOW = 40
 _OPEN, _CLOSE = r"\[［【<＜〈", r"\]］】>＞〉"
@@ -40,11 +55,11 @@ _SQUARE = frozenset(_OPEN + _CLOSE)
 # What may stand between a bracket and the name ("[Step 1: PERCEPTION]", "[FINAL ANSWER]") and after it.
 _LEAD = r"(?:(?:step|stage|part)?\s{0,2}\d{1,2}\s{0,2}[.:)\-–]?\s{0,2})?(?:final\s|the\s)?\s{0,2}"
 _OPENED = re.compile(
-    rf"(?P<bracket>[{_OPEN}({{（｛])\s{{0,2}}(?P<end>/|\\|end\s(?:of\s)?)?\s{{0,2}}[*_]{{0,2}}{_LEAD}\Z",
+    rf"\\{{0,2}}(?P<bracket>[{_OPEN}({{（｛])\s{{0,2}}(?P<end>/|\\|end\s(?:of\s)?)?\s{{0,2}}[*_]{{0,2}}{_LEAD}\Z",
     re.IGNORECASE,
 )
 _CLOSED = re.compile(
-    rf"\s{{0,2}}(?:step|stage|section)?[*_]{{0,2}}\s{{0,2}}:?\s{{0,2}}(?P<bracket>[{_CLOSE})}}）｝])",
+    rf"\s{{0,2}}(?:step|stage|section)?[*_]{{0,2}}\s{{0,2}}:?\s{{0,2}}\\{{0,2}}(?P<bracket>[{_CLOSE})}}）｝])",
     re.IGNORECASE,
 )
 _LINE_START = re.compile(
@@ -102,8 +117,9 @@ def parse_slots(text: str) -> Slots:
     for the other slots alike: a prompt that the model echoes, or a draft that it revises, comes first.
     Tags may be missing or out of order; text before the first tag belongs to no slot. Markdown and code
     fences around a tag are not part of the slot. "the [ANSWER]" is a mention where that slot has a plain
-    tag elsewhere or a later slot is open already, else it opens the slot. A JSON object with two or more
-    of the slots as keys is read where no strict tag stands: a list as its items, an object as lines.
+    tag elsewhere or a later slot is open already, else it opens the slot. A JSON object, or a Python dict,
+    with two or more of the slots as keys is read where no strict tag stands: a list as its items, an object as
+    lines. Brackets may be escaped as in Markdown, and letters full-width.
     """
     tags = _tags(text)
     found = dict.fromkeys(SLOTS, "")
@@ -120,6 +136,7 @@ def parse_slots(text: str) -> Slots:
 
 def _tags(text: str) -> list[_Tag]:
     """All tags in order; loose ones only for slots that have no strict tag."""
+    text = text.translate(_NARROW) if _WIDE.search(text) else text
     lowered = text.lower()
     # Much the faster search, but a few letters change their length in lower case, and then positions would shift.
     names = _NAME.finditer(lowered) if len(lowered) == len(text) else _NAME_ANY_CASE.finditer(text)
@@ -164,6 +181,13 @@ def _tag_at(text: str, start: int, end: int) -> _Tag | None:
     half = (square_left and (name.isupper() or _line_opens(before, square_left))) or (
         square_right and (name.isupper() or line)
     )
+    if name.lower() in VERBS:
+        slot = VERBS[name.lower()]
+        return (
+            replace(_bracketed(text, slot, (start, end), square_left, square_right), strict=False)
+            if whole
+            else None
+        )
     if slot and (whole or half):
         return _bracketed(text, slot, (start, end), square_left, square_right)
     if slot and opened and closed and (name.isupper() or _line_opens(before, opened)):
@@ -219,7 +243,7 @@ def _clean(body: str) -> str:
     ):
         body = body[: len(body) - len(lone.group())].rstrip()
     if wrapped := _WRAPPED.fullmatch(body):
-        body = wrapped["inner"]
+        body = wrapped["inner"].strip()
     if body.endswith("]") and "[" not in body:
         body = body[:-1].rstrip()
     return body if any(map(str.isalnum, body)) else ""
@@ -228,17 +252,21 @@ def _clean(body: str) -> str:
 # --- a chain as a JSON object -------------------------------------------------------------------------------------
 
 _JSON_DEPTH = 8
-_JSON_CHAIN = re.compile(rf'\{{\s{{0,40}}"(?:{_ANY_NAME})"\s{{0,10}}:', re.IGNORECASE)
+_JSON_CHAIN = re.compile(rf"\{{\s{{0,40}}(?P<quote>[\"'])(?:{_ANY_NAME})(?P=quote)\s{{0,10}}:", re.IGNORECASE)
 
 
 def _json_chain(text: str) -> dict[str, str] | None:
-    """The slots of the first JSON object whose first key is a slot, or None. One attempt, so linear time."""
+    """The slots of the first JSON object or Python dict whose first key is a slot, or None. One attempt, so linear time."""
     start = _JSON_CHAIN.search(text)
     if not start:
         return None
     try:
-        value = json.JSONDecoder().raw_decode(text, start.start())[0]
-    except (ValueError, RecursionError):  # cut off, not JSON after all, or nested without end
+        if start["quote"] == '"':
+            value = json.JSONDecoder().raw_decode(text, start.start())[0]
+        else:  # as Python prints it; JSON has no tuples and no keys but texts
+            value = json.loads(json.dumps(ast.literal_eval(text[start.start() : text.rindex("}") + 1])))
+    # Cut off, neither JSON nor Python after all, or nested without end.
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
     known = {SLOT_OF.get(key.strip().lower()): _as_text(held) for key, held in value.items()}
     chain = {slot: body for slot, body in known.items() if slot}

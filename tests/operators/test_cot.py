@@ -43,6 +43,13 @@ FULL = Slots("Entities: dog.", "It barks.", "So a dog.", "B", ("dog",))
         "**Perception** – Entities: dog.\n**Analysis** – It barks.\n**Reasoning** – So a dog.\n**Answer** – B",
         '{"perception": "Entities: dog.", "analysis": "It barks.", "reasoning": "So a dog.", "answer": "B"}',
         'Here:\n```json\n{"PERCEPTION": "Entities: dog.", "ANALYSIS": "It barks.",\n "REASONING": "So a dog.", "ANSWER": "B"}\n```',
+        r"\[PERCEPTION\] Entities: dog. \[ANALYSIS\] It barks. \[REASONING\] So a dog. \[ANSWER\] B",
+        r"\\[PERCEPTION\\] Entities: dog. \\[ANALYSIS\\] It barks. \\[REASONING\\] So a dog. \\[ANSWER\\] B",
+        r"\[PERCEPTION\] Entities: dog. \[/PERCEPTION\]x **\[ANALYSIS\]** It barks. **\[REASONING\]** So a dog. \[ANSWER\] B",
+        "[ＰＥＲＣＥＰＴＩＯＮ] Entities: dog. ［Ａnalysis］ It barks. 【ＲＥＡＳＯＮＩＮＧ】 So a dog. [ＡＮＳＷＥＲ] B",
+        "{'perception': 'Entities: dog.', 'analysis': \"It barks.\", 'reasoning': 'So a dog.', 'answer': 'B'}",
+        "```python\n{'perception': ('Entities: dog.',), 'analysis': 'It barks.', 'reasoning': 'So a dog.', 'answer': 'B'}\n```",
+        "[PERCEIVE] Entities: dog. [ANALYZE] It barks. [REASON] So a dog. [ANSWER] B",
     ],
 )
 def test_what_models_make_of_the_template_parses_alike(text):
@@ -94,6 +101,33 @@ def test_reference_to_a_slot_does_not_open_one():
 )
 def test_a_mention_opens_a_slot_that_nothing_else_opens(text, expected):
     assert parse_slots(text) == expected
+
+
+def test_a_verb_is_a_tag_only_in_brackets_and_where_the_slot_has_no_name_of_its_own():
+    assert parse_slots("[ANALYSIS] Reason: it barks. Analyze: x. (REASON) y") == Slots(
+        analysis="Reason: it barks. Analyze: x. (REASON) y"
+    )
+    assert parse_slots("[REASONING] A dog. [ANSWER] B [REASON] x") == Slots(
+        reasoning="A dog.", answer="B [REASON] x"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'perception': {'dog'}, 'answer': 'B'}",
+        "{'perception': 'dog', 'answer': 'B'",
+        "{'perception': open('x'), 'answer': 'B'}",
+        "{'perception': " + "[" * 5000 + "}",
+        "{'perception': 'it's a dog', 'answer': 'B'}",
+    ],
+)
+def test_what_is_no_dict_of_texts_is_no_chain(text):
+    assert parse_slots(text) == Slots()
+
+
+def test_full_width_letters_stay_in_what_a_slot_says():
+    assert parse_slots("[ＡＮＳＷＥＲ] Ｂ１") == Slots(answer="Ｂ１")
 
 
 def test_json_values_become_text():
