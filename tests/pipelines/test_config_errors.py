@@ -48,7 +48,7 @@ def said(body, field, value):
     ("field", "value", "words"),
     [
         ("endpoint.retires", 1, "unknown config key 'model.endpoint.retires', did you mean 'retries'? Allowed"),
-        ("limits.typo", 1, "'model.limits.typo'. Allowed here: max_clips, max_seconds, over_long, over_many"),
+        ("limits.typo", 1, "'model.limits.typo'. Allowed here: max_clips, max_seconds, max_total_seconds"),
         ("endpoint.prices", {"prompt": 1, "completion": 2, "adio": 3},
          "'model.endpoint.prices.adio', did you mean 'audio'? Allowed here: audio, completion, prompt"),
         ("limits.over_long", "foo", "config key model.limits.over_long: Input should be 'stop', 'skip' or"),
