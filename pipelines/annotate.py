@@ -8,6 +8,7 @@ python -m pipelines.annotate 'read=[a.json,b.json,c.json]'    ratings.parquet fo
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +67,21 @@ def write_pages(settings: Annotate) -> None:
              "response": row["response"], "clips": clips.of_item(row)}
             for chain, row in zip(mine, taken, strict=True)
         ]  # fmt: skip
-        study = {"study": about["study"], "group": group, "chains": shown, "clips": clips.entries}
+        study = {"study": about["study"], "group": group, "chains": shown, "clips": nameless(clips.entries)}
         text = page("annotate", "Rate the reasoning", {"study": study}, clips.blocks, linked_media=True)
         file.write_text(text, encoding="utf-8")
         print(f"{file}: {len(mine)} chains for {settings.raters} raters; {clips.told()}")
     (folder / PLAN).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     print(f"keep {folder / PLAN}: it says which model wrote which chain, and reading the ratings needs it")
+
+
+def nameless(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The clips of a page without their files' names, which often say what is heard; a linked file keeps its address."""
+    absent = {"missing": "this page does not hold it, and the file was not there when it was written"}
+    return [
+        {**entry, "name": f"clip {number}", **(absent if "missing" in entry else {})}
+        for number, entry in enumerate(entries, start=1)
+    ]
 
 
 def read_ratings(settings: Annotate) -> None:

@@ -38,6 +38,20 @@ def test_pages_show_neither_model_nor_score_nor_right_answer(tmp_path):
         annotate(f"run={run}", f"out={tmp_path / 'study'}")
 
 
+def test_names_of_clips_tell_raters_nothing(tmp_path):
+    soundfile.write(tmp_path / "a-telling-name.wav", np.zeros(800), 8000)
+    clips = [
+        str(tmp_path / "a-telling-name.wav"),
+        str(tmp_path / "another-telling-name.wav"),
+        "s3://bucket/telling-too.wav",
+    ]
+    about = {"audio_uris": clips, "audio_hashes": ["h"] * 3, "audio_seconds": [0.1] * 3}
+    rows = finish_rows(pa.Table.from_pylist([row("i", "m", 0, "t", **about)], schema=result_schema()))
+    annotate(f"run={write_run(tmp_path / 'run', rows)}", f"out={tmp_path / 'study'}", "groups=1")
+    text = (tmp_path / "study" / "rate-group-1.html").read_text()
+    assert "telling" not in text and text.count("does not hold it, and") == 2 and '"name":"clip 3"' in text
+
+
 def test_chains_of_several_runs_are_one_study(tmp_path):
     runs = [
         write_run(tmp_path / name, results(models=models))

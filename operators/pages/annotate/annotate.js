@@ -79,7 +79,7 @@ class Session {
   }
 
   player(clip) {
-    if (clip.missing) return node("p", { class: "bad" }, `Clip ${clip.name}: ${clip.missing}.`);
+    if (clip.missing) return node("p", { class: "bad" }, `${clip.name}: ${clip.missing}.`);
     const audio = node("audio", { controls: true, "aria-label": "clip" });
     if (clip.href) audio.src = clip.href; else embedded(clip.block).then((uri) => { audio.src = uri; });
     return audio;
