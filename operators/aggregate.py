@@ -187,6 +187,14 @@ def failure_reasons(table: pa.Table) -> pa.Table:
     return pa.concat_tables([_by_reason(table, *one) for one in found]).sort_by([("model", "ascending")])
 
 
+def reasons_of(table: pa.Table, stage: str, reason: pa.ChunkedArray, tried: pa.ChunkedArray) -> pa.Table:
+    """The same for one `stage` more, whose `reason` (null: none) counts in the rows that it `tried`.
+
+    table: rows with model, item_id, benchmark and trial.
+    """
+    return _by_reason(table, stage, pc.and_(tried, pc.is_valid(reason)), reason)
+
+
 def reasons_together(portions: Sequence[pa.Table]) -> pa.Table:
     """`failure_reasons` of several portions of rows as one."""
     examples = [f"example_{name}" for name in _EXAMPLE]

@@ -95,7 +95,10 @@ def read_rows(path: str, keep_broken: bool = False, trailing_commas: bool = Fals
     else:
         by_row = ending != ".json"
         text = text_of(shown(path), unzip(shown(path), data) if compressed else data, by_row)
-        rows = text_rows(shown(path), without_trailing_commas(text) if trailing_commas else text, ending)
+        is_json = ending not in (".csv", ".tsv")
+        rows = text_rows(
+            shown(path), without_trailing_commas(text) if trailing_commas and is_json else text, ending
+        )
     if not rows:
         raise TableError(f"{shown(path)} is empty: it has no rows")
     broken = [row for row in rows if row.problem]

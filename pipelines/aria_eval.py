@@ -32,7 +32,7 @@ from pipelines import plan
 from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
 from pipelines.failing import failing, told
-from pipelines.judging import compare_judges, judge_stage, rate
+from pipelines.judging import compare_judges, judge_failures, judge_stage, rate
 from pipelines.memory import check_memory
 from pipelines.naming import model_name
 from pipelines.phases import Journal, extract, score
@@ -85,7 +85,8 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
         results = finish_rows(score(rows, scorers, store, settings.cluster, journal))
         ratings = rate(rows, judges, store, settings.cluster, journal)
 
-    summary, failures = summarise(results), failure_reasons(results)
+    summary = summarise(results)
+    failures = pa.concat_tables([failure_reasons(results), judge_failures(rows, ratings)])
     specs = {"audio": ProbeAudio(), "extract": Extract(), "generate": model, **scorers, **judges}
     notes = {"recorded": {source: found.describe() for source, (_, found) in recorded.items()}}
     folder = Path(settings.out) if settings.out else free_folder(title)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from operators.aggregate import FAILURES, reasons_of
 from operators.asked import PLACE
 from operators.base import Stage
 from operators.judges.chain_judge import ChainJudge
@@ -57,6 +58,16 @@ def blocked(judge: ChainJudge, rows: pa.Table) -> list[str | None]:
     unknown = pc.if_else(pc.is_null(rows["gold_answer"]), NO_GOLD, None)
     needed = "gold_answer" in judge.prompt.fields
     return pc.coalesce(rows["row_error"], unknown).to_pylist() if needed else rows["row_error"].to_pylist()
+
+
+def judge_failures(rows: pa.Table, ratings: pa.Table) -> pa.Table:
+    """How often which judge gave no score and why (aggregate.FAILURES), of `rows` that it could be asked about."""
+    tried = pc.is_null(rows["row_error"])
+    parts = [FAILURES.empty_table()]
+    for name in pc.unique(ratings["judge"]).to_pylist():
+        own = ratings.filter(pc.equal(ratings["judge"], name))
+        parts.append(reasons_of(own, f"judge_{name}", own["reason"], tried))
+    return pa.concat_tables(parts)
 
 
 def compare_judges(folder: Path, ratings: pa.Table, summary: pa.Table) -> None:

@@ -6,6 +6,7 @@ exchanged archive is never taken for its predecessor; nothing in it may point ou
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import shutil
@@ -22,11 +23,11 @@ from operators.remote import explain, failures, open_filesystem
 from operators.tables import TableError
 from operators.weights import cache_folder
 
-ENDINGS = (".tar", ".tar.gz", ".tgz")
+ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 
 
 def opened(path: str, names: Sequence[str], archives: Sequence[str] = ()) -> tuple[str, str]:
-    """(the file of questions, the folder or URI where their audio starts) of the benchmark at `path`.
+    """(the file of questions, the folder or URI with their audio, `start_of_clips` says where in it) of the benchmark at `path`.
 
     path: a folder or an address that holds a file called one of `names`, that file itself, or a tar with such a file in it
     or beside it. Where one of the tars `archives` lies beside the questions, not yet unpacked, the audio comes from there.
@@ -34,10 +35,7 @@ def opened(path: str, names: Sequence[str], archives: Sequence[str] = ()) -> tup
     """
     if path.endswith(ENDINGS):
         inside = unpacked(path)
-        questions = next((str(p) for name in names for p in sorted(Path(inside).rglob(name))), None)
-        return (
-            (questions, folder_of(questions)) if questions else (_questions(folder_of(path), names), inside)
-        )
+        return _topmost(Path(inside), names) or _questions(folder_of(path), names), inside
     # A folder may have a dot in its name, as MMAR-v1.0 has.
     named = PurePosixPath(path).suffix and not _is_folder(path)
     questions = path if named else _questions(path, names)
@@ -46,6 +44,48 @@ def opened(path: str, names: Sequence[str], archives: Sequence[str] = ()) -> tup
     if packed is None or (not is_uri(folder) and _lies_unpacked(packed, Path(folder))):
         return questions, folder
     return questions, unpacked(packed)
+
+
+def start_of_clips(folder: str, questions: str, paths: Sequence[str]) -> str:
+    """Where the relative `paths` of clips start, some of which are looked for: the folder of the questions, where that lies
+    in `folder`, `folder`, or the topmost folder below it from which one leads to a file; the first of these where none does.
+
+    An archive may have a folder of its own around its clips, and a path may be a bare name. An address in an object store is
+    taken as it is.
+    """
+    if is_uri(folder):
+        return folder
+    inside = not is_uri(questions) and Path(questions).is_relative_to(folder)
+    near = [folder_of(questions), folder] if inside else [folder]
+    for path in paths:
+        inner = PurePosixPath(path)
+        if inner.is_absolute() or ".." in inner.parts or is_uri(path) or not inner.name:
+            continue
+        if here := next((start for start in near if _is_clip(Path(start, inner))), None):
+            return here
+        name = glob.escape(inner.name)
+        places = sorted({*Path(folder).rglob(name), *Path(folder).rglob(f"{name}.wav")}, key=_depth)
+        fit = (place for place in places if place.parts[-len(inner.parts) : -1] == inner.parts[:-1])
+        if (found := next(fit, None)) and found.is_file():
+            return str(found.parents[len(inner.parts) - 1])
+    return near[0]
+
+
+def _is_clip(path: Path) -> bool:
+    return path.is_file() or path.with_name(f"{path.name}.wav").is_file()
+
+
+def _topmost(folder: Path, names: Sequence[str]) -> str | None:
+    """The file below `folder` called one of `names` that lies highest; hidden ones, as a Mac leaves them, are none."""
+    found = [path for name in names for path in folder.rglob(name)]
+    shown_ones = [
+        path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    ]
+    return str(min(shown_ones, key=_depth)) if shown_ones else None
+
+
+def _depth(path: Path) -> tuple[int, str]:
+    return len(path.parts), str(path)
 
 
 def unpacked(archive: str) -> str:

@@ -118,7 +118,9 @@ class Manifest:
             )
         if absent := [name for name in self.groups if name not in columns_of(rows)]:
             have = ", ".join(columns_of(rows))
-            raise TableError(f"{file} has no column {absent[0]!r} (benchmark.groups); its columns are {have}")
+            raise TableError(
+                f"{file} has no column {absent[0]!r} (benchmark.groups, [] for none); its columns are {have}"
+            )
         choice_columns = [] if "choices" in parts else _choice_columns(file, columns_of(rows))
         missing = self._missing(parts, choice_columns)
         if missing:

@@ -15,21 +15,26 @@ back.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from operators.benchmarks.archives import opened
+from operators.benchmarks.archives import opened, start_of_clips
 from operators.benchmarks.choices import as_written
+from operators.benchmarks.identity import notes_of
 from operators.benchmarks.manifest import COLUMNS, Manifest, Part
-from operators.columns import RowError, find_columns, text_of
-from operators.locators import shown
+from operators.columns import RowError, columns_of, find_columns, text_of
+from operators.frames import with_columns
+from operators.locators import is_uri, shown
 from operators.tables import Row, TableError, read_rows
 
 # MMAU's description names the first, MMAR's the second; copies of MMAU's script read the third.
+SAMPLE = 5  # clips that are looked for, to find where the paths of all start
 PREDICTIONS = ("model_prediction", "answer_prediction", "model_output")
 
 
@@ -55,18 +60,31 @@ class Published:
     limit: int | None = Field(None, ge=1)
 
     def load(self) -> pa.Table:
-        """One row per question in the ITEM schema, as operators.benchmarks.manifest reads it; raises TableError."""
+        """One row per question in the ITEM schema, as operators.benchmarks.manifest reads it; raises TableError.
+
+        Columns for groups, the category and the audio that a copy lacks under the names of the config are done without, or
+        found under another name; the metadata `notes` says so.
+        """
         questions, audio = self._opened()
-        return Manifest(
+        rows = read_rows(questions, keep_broken=True, trailing_commas=True)
+        columns, groups, notes = self._present(shown(questions), rows)
+        parts = find_columns(shown(questions), rows, COLUMNS, columns, "benchmark.columns")
+        heard = [row.get(parts.get("audio", "")) for row in rows[:SAMPLE]]
+        items = Manifest(
             path=questions,
             name=self.name,
-            audio_root=self.audio_root or audio,
+            audio_root=self.audio_root
+            or start_of_clips(audio, questions, [path for path in heard if isinstance(path, str)]),
             require_audio=self.require_audio,
             limit=self.limit,
-            groups=self.groups,
+            groups=groups,
             trailing_commas=True,
-            columns=self.columns,
+            columns=columns,
         ).load()
+        items = with_columns(
+            items, {"audio_uris": pa.array(_with_endings(items), items.schema.field("audio_uris").type)}
+        )
+        return items.replace_schema_metadata({"notes": json.dumps([*notes, *notes_of(items)])})
 
     def yardsticks(self) -> dict[str, str]:
         """Recorded responses that come with the benchmark: none."""
@@ -80,7 +98,11 @@ class Published:
         """
         file = self._opened()[0]
         rows = read_rows(file, keep_broken=True, trailing_commas=True)
-        parts = find_columns(shown(file), rows, COLUMNS, self.columns, "benchmark.columns")
+        columns, _, _ = self._present(shown(file), rows)
+        parts = find_columns(shown(file), rows, COLUMNS, columns, "benchmark.columns")
+        if self.limit is not None:
+            asked = set(results["item_id"].to_pylist())
+            rows = [row for row in rows if not asked.isdisjoint(_names(row, parts["id"]))]
         chosen: dict[tuple[str, int], dict[str, tuple[int, str]]] = {}
         names = ("model", "trial", "item_id", "choices", "answer_index")
         for model, trial, item, choices, index in zip(
@@ -91,9 +113,27 @@ class Published:
                 answers[item] = index, choices[index]
         several = len({trial for _, trial in chosen}) > 1
         return {
-            f"{model}-trial{trial}" if several else model: _filled(rows[: self.limit], parts, answers)
+            f"{model}-trial{trial}" if several else model: _filled(rows, parts, answers)
             for (model, trial), answers in chosen.items()
         }
+
+    def _present(
+        self, file: str, rows: Sequence[Row]
+    ) -> tuple[dict[Part, str | None], tuple[str, ...], list[str]]:
+        """Of the config's columns and groups those that the file has, and a sentence for each that it lacks.
+
+        Without its category a benchmark is still whole, and a part goes by other names in some copies."""
+        have = columns_of(rows)
+        lacks = {
+            part: name
+            for part, name in self.columns.items()
+            if part in ("audio", "category") and name is not None and name not in have
+        }
+        columns = {part: name for part, name in self.columns.items() if part not in lacks}
+        absent = [name for name in self.groups if name not in have]
+        notes = [f"{file}: no column {name!r} for the {part}" for part, name in lacks.items()]
+        notes += [f"{file}: no column {name!r}, so no results by it (benchmark.groups)" for name in absent]
+        return columns, tuple(name for name in self.groups if name in have), notes
 
     def _opened(self) -> tuple[str, str]:
         if self.path is None:
@@ -117,6 +157,25 @@ def _filled(
             said = own if isinstance(own, str) else said
         filled.append({**row, **dict.fromkeys(PREDICTIONS, said)})
     return filled
+
+
+def _names(row: Row, column: str) -> tuple[str, ...]:
+    """The ids that the item of a row may have: its own, or with its place where ids clash or lack."""
+    name = _id(row.get(column))
+    return name, f"{name} [{row.place}]", f"[{row.place}]"
+
+
+def _with_endings(items: pa.Table) -> list[list[str]]:
+    """The locators of clips, with ".wav" where a local one leads to a file only so: an id of MMAU is written without."""
+    return [
+        [
+            f"{uri}.wav"
+            if not is_uri(uri) and not Path(uri).exists() and Path(f"{uri}.wav").is_file()
+            else uri
+            for uri in uris
+        ]
+        for uris in items["audio_uris"].to_pylist()
+    ]
 
 
 def _id(cell: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,9 @@ _SCORE = re.compile(
     r"(?:(?:/|out of)\s*1(?:\.0)?)?[\s*_`]*(?:[.*_`\s]*|\([^\d\n]*\)[.*_`\s]*|[-–—,;][^\d\n]*)$",
     re.I | re.M,
 )
-_OBJECT = re.compile(r"\{[^{}]*\}")
+# Pairs of an object as tuples, for a name may come twice; line breaks in strings are no JSON, and common in explanations.
+_JSON = json.JSONDecoder(object_pairs_hook=list, strict=False)
+_MOST_STARTS = 50  # braces in prose that are tried as the start of an object
 _NUMBER = re.compile(r"[01](?:\.\d+)?|\.\d+")
 _LONGEST_REPLY = 2000
 
@@ -84,20 +86,36 @@ class ChainJudge:
 def parse_score(reply: str) -> float | None:
     """The number in [0, 1] on the last "Score:" line, or else the score of the one JSON object that has one; None: neither."""
     lines = [found["number"].replace(",", ".") for found in _SCORE.finditer(reply)]
-    told = lines[-1:] or [score for text in _OBJECT.findall(reply) for score in _scores(text)]
+    told = lines[-1:] or [score for value in _objects(reply) for score in _scores(value)]
     if len(told) != 1 or not 0 <= float(told[0]) <= 1:
         return None
     return float(told[0])
 
 
-def _scores(text: str) -> list[str]:
-    """What a JSON object gives under `score`, as often as it does; "nan" for what is no number of [0, 1]."""
-    try:
-        pairs = json.loads(text, object_pairs_hook=list)
-    except (ValueError, RecursionError):
-        return []
-    told = [str(value) for name, value in pairs if name.strip().casefold() == "score"]
-    return [one if _NUMBER.fullmatch(one) else "nan" for one in told]
+def _objects(text: str) -> Iterator[Any]:
+    """The JSON objects in `text`, outermost ones, in order; what only looks like the start of one is passed over."""
+    position = text.find("{")
+    for _ in range(_MOST_STARTS):
+        if position < 0:
+            return
+        try:
+            value, end = _JSON.raw_decode(text, position)
+            yield value
+        except (ValueError, RecursionError):
+            end = position + 1
+        position = text.find("{", end)
+
+
+def _scores(value: Any) -> list[str]:
+    """What a JSON value gives under `score`, as often as it does; "nan" for what is no number of [0, 1]."""
+    told: list[str] = []
+    for part in value if isinstance(value, list) else ():
+        name, inner = part if isinstance(part, tuple) else ("", part)
+        if name.strip().casefold() == "score":
+            told.append(str(inner) if _NUMBER.fullmatch(str(inner)) else "nan")
+        else:
+            told += _scores(inner)
+    return told
 
 
 def _columns(replies: Sequence[Reply]) -> Batch:

@@ -115,7 +115,9 @@ class Recorded:
         Raises TableError when the file cannot be used, or shares no id with the benchmark.
         """
         path = self._given_path()
-        rows = read_rows(path, keep_broken=True)
+        rows = read_rows(
+            path, keep_broken=True, trailing_commas=True
+        )  # as benchmarks are read, whose files these follow
         parts = find_columns(shown(path), rows, COLUMNS, self.columns, "model.columns")
         missing = [part for part in ("id", "response") if part not in parts]
         if missing:

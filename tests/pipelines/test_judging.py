@@ -9,10 +9,11 @@ import pytest
 
 from operators.chat_api import ChatEndpoint
 from operators.judges.chain_judge import ChainJudge
+from operators.judges.judge_table import RATINGS
 from operators.prompts import Prompt
 from pipelines.config import Cluster
 from pipelines.execution import session
-from pipelines.judging import NO_GOLD, blocked
+from pipelines.judging import NO_GOLD, blocked, judge_failures
 from tests.chat_server import Answer, ChatServer, Status
 from tests.pipelines.cli import TOY_PATH, evaluated
 
@@ -100,3 +101,27 @@ def test_a_judge_out_of_reach_fails_the_run(asked):
     ):
         run(asked, server.url)
     assert not (asked / "run" / "judges.parquet").exists()
+
+
+def test_what_judges_failed_on_is_counted_beside_the_other_failures():
+    """Two judges of three rows, of which one has no response: that is no fault of theirs."""
+    place = {"model": ["m"] * 3, "benchmark": ["b"] * 3, "item_id": ["q1", "q2", "q3"], "trial": [0] * 3}
+    rows = pa.table({**place, "row_error": [None, None, "response_error: x"]})
+    said = {
+        "strict": ["judge_unparsed: no line", "server_error: HTTP 500", "response_error: x"],
+        "kind": [None, "judge_unparsed: no line", "response_error: x"],
+    }
+    ratings = pa.concat_tables(
+        pa.table(
+            {**place, "judge": [name] * 3, "score": [None] * 3, "reason": reasons, "details": [None] * 3},
+            schema=RATINGS,
+        )
+        for name, reasons in said.items()
+    )
+    found = [tuple(row.values())[1:5] for row in judge_failures(rows, ratings).to_pylist()]
+    assert found == [
+        ("judge_strict", "judge_unparsed", 1, "q1"),
+        ("judge_strict", "server_error", 1, "q2"),
+        ("judge_kind", "judge_unparsed", 1, "q2"),
+    ]
+    assert judge_failures(rows, RATINGS.empty_table()).num_rows == 0

@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 
 from operators.aggregate import summarise
 from operators.benchmarks.archives import opened, unpacked
+from operators.benchmarks.identity import notes_of
 from operators.breakdown import breakdown
 from operators.lalms.recorded import Recorded
 from operators.schema import result_schema
@@ -306,3 +307,85 @@ def test_results_are_broken_down_by_every_kind_of_group(tmp_path):
     assert cells["sub-category", "Speaker Analysis"]["accuracy"] == 0.5
     text = breakdown(summary)
     assert "| speech | 100.0 (1/1), - |" in text and "by sub-category" not in text
+
+
+def packed(path, rows, clips, questions="MMAR-meta.json", mode="w:gz"):
+    """A tar with questions and clips at these places."""
+    with tarfile.open(path, mode) as archive:
+        for name, data in [(questions, json.dumps(rows).encode()), *((clip, wav()) for clip in clips)]:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "around", "questions"),
+    [
+        ("a.tar.bz2", "w:bz2", "", "MMAR-meta.json"),
+        ("a.tar.xz", "w:xz", "MMAR/", "MMAR/MMAR-meta.json"),
+        ("a.tar.gz", "w:gz", "mmar-audio/", "meta/MMAR-meta.json"),
+        ("a.tgz", "w:gz", "mmar-audio/", "MMAR-meta.json"),
+    ],
+)
+def test_clips_are_found_whatever_folder_an_archive_has_around_them(tmp_path, name, mode, around, questions):
+    clips = [f"{around}audio/BV1_{n}.wav" for n in range(2)]
+    rows = benchmark("mmar", packed(tmp_path / name, MMAR, clips, questions, mode)).load().to_pylist()
+    assert all(soundfile.info(row["audio_uris"][0]).frames == 1600 for row in rows)
+    beside = mmar_folder(tmp_path / "beside", packed=False)
+    tar(beside / "mmar-audio.tar.gz", clips)
+    rows = benchmark("mmar", beside).load().to_pylist()
+    assert all(soundfile.info(row["audio_uris"][0]).frames == 1600 for row in rows)
+
+
+def test_what_a_mac_adds_to_an_archive_is_no_benchmark(tmp_path):
+    path = packed(tmp_path / "a.tar.gz", MMAR, ["m/audio/BV1_0.wav", "m/audio/BV1_1.wav"], "m/MMAR-meta.json")
+    with tarfile.open(path) as whole, tarfile.open(tmp_path / "b.tar", "w") as twin:
+        stray = tarfile.TarInfo("._x/MMAR-meta.json")
+        stray.size = 4
+        twin.addfile(stray, io.BytesIO(b"\0\1\2\3"))
+        for member in whole:
+            twin.addfile(member, whole.extractfile(member))
+    assert benchmark("mmar", tmp_path / "b.tar").load().num_rows == 2
+
+
+@pytest.mark.parametrize("named", ["3f-1", "3f-1.wav", "./test-mini-audios/3f-1.wav"])
+def test_an_id_of_mmau_is_found_among_its_clips(tmp_path, named):
+    (tmp_path / "test-mini-audios").mkdir()
+    (tmp_path / "test-mini-audios" / "3f-1.wav").write_bytes(wav())
+    (tmp_path / "mmau-test-mini.json").write_text(json.dumps([{**MMAU[0], "audio_id": named}]))
+    (row,) = benchmark("mmau_mini", tmp_path).load().to_pylist()
+    assert row["audio_uris"] == [str(tmp_path / "test-mini-audios" / "3f-1.wav")]
+
+
+def test_a_copy_without_some_columns_is_read_and_says_what_it_lacks(tmp_path):
+    row = {name: cell for name, cell in MMAU[0].items() if name not in ("difficulty", "task", "audio_id")}
+    (tmp_path / "mmau-test-mini.json").write_text(json.dumps([{**row, "audio_path": "a.wav"}]))
+    made = benchmark("mmau_mini", tmp_path)
+    items = made.load()
+    (item,) = items.to_pylist()
+    assert item["audio_uris"] == [str(tmp_path / "a.wav")] and item["category"] == "Reasoning"
+    assert json.loads(item["groups"]) == {"sub-category": "Acoustic Source Inference"}
+    assert [re.search("no column '([^']+)'", note)[1] for note in notes_of(items)] == [
+        "audio_id", "task", "difficulty",
+    ]  # fmt: skip
+    assert made.predictions(results(items, [0]))["m"][0]["model_prediction"] == "Man"
+
+
+def test_the_first_items_have_all_their_rows_in_a_file_of_predictions(tmp_path):
+    rows = [MMAR[0], MMAR[0], MMAR[1], {**MMAR[1], "id": "third"}]
+    (tmp_path / "MMAR-meta.json").write_text(json.dumps(rows))
+    made = benchmark("mmar", tmp_path, limit=2)
+    items = made.load()
+    assert items["item_id"].to_pylist() == ["BV1_0", "BV1_1"]
+    assert [row["id"] for row in made.predictions(results(items, [1, 0]))["m"]] == ["BV1_0", "BV1_0", "BV1_1"]
+
+
+def test_recorded_predictions_may_have_trailing_commas_as_benchmarks_do(tmp_path):
+    items = benchmark("mmar", mmar_folder(tmp_path / "mmar")).load()
+    file = tmp_path / "said.json"
+    file.write_text('[{"id": "BV1_0", "model_prediction": "A man, ]",},]')
+    assert Recorded(str(file)).responses(items).table["response"].to_pylist() == ["A man, ]", None]
+    (tmp_path / "said.csv").write_text('id,response\nBV1_0,"A man, ]"\n')
+    read = Recorded(str(tmp_path / "said.csv")).responses(items).table["response"].to_pylist()
+    assert read[0] == "A man, ]"
