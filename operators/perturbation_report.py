@@ -21,6 +21,12 @@ _KEY = (
 )
 
 
+_MODE_KEY = (
+    "Fabricated chain: own answers given up for the chain's / kept / not answered any more / asked. Random words: kept / not "
+    "answered any more / asked. Where there is no mode from behaviour, why stands in modes.parquet."
+)
+
+
 def show(table: pa.Table, modes: pa.Table) -> None:
     """Print both tables, 100 columns wide where there is no terminal."""
     console = Console(highlight=False)
@@ -32,13 +38,14 @@ def show(table: pa.Table, modes: pa.Table) -> None:
     if modes.num_rows:
         console.print(Text("Reasoning modes", style="bold"))
         console.print(_rich(_MODE_HEADS, mode_cells(modes)))
+        console.print(Text(_MODE_KEY, style="dim"))
 
 
 def to_markdown(table: pa.Table, modes: pa.Table) -> str:
     """The same as GitHub-flavoured Markdown."""
     parts = [f"**{markdown_cell(_title(table))}**", _markdown_table(_EFFECT_HEADS, effect_cells(table)), _KEY]
     if modes.num_rows:
-        parts += ["**Reasoning modes**", _markdown_table(_MODE_HEADS, mode_cells(modes))]
+        parts += ["**Reasoning modes**", _markdown_table(_MODE_HEADS, mode_cells(modes)), _MODE_KEY]
     return "\n\n".join(parts) + "\n"
 
 
@@ -76,9 +83,9 @@ def _continuations(row: Mapping[str, Any]) -> tuple[str, str]:
     if row["n_compared"] is None:
         return ABSENT, ABSENT
     followed, kept, silent = (row[f"n_{name}"] for name in ("followed", "kept", "unanswered"))
-    given = f"{followed} followed, {kept} kept, {silent} silent of {row['n_compared']}"
+    given = f"{followed}/{kept}/{silent}/{row['n_compared']}"
     kept, silent = (row[f"n_decoration_{name}"] for name in ("kept", "unanswered"))
-    return given, f"{kept} kept, {silent} silent of {row['n_decoration_compared']}"
+    return given, f"{kept}/{silent}/{row['n_decoration_compared']}"
 
 
 def _ends(row: Mapping[str, Any]) -> str:

@@ -21,7 +21,8 @@ from operators.file_digests import file_digest
 
 _PACKAGE = re.compile(r"package:(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^/]+)/(?P<path>.+)")
 _HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-HUB_FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "1_Pooling/*")
+# model.bin: raw tensors of CTranslate2, which reads no pickle; PyTorch's pickles have other names, and nothing here reads any.
+HUB_FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "1_Pooling/*", "model.bin")
 
 
 class WeightsError(RuntimeError):

@@ -44,6 +44,12 @@ class SpeechRecogniser:
     compute_type: Literal["int8", "float16", "float32"] = "int8"
     device: Literal["auto", "cpu", "cuda"] = execution_field("auto")
     cpu_threads: int = execution_field(2)
+    memory_gb: float | None = execution_field(None, gt=0)  # what the weights need at least in 16-bit numbers
+
+    @property
+    def dtype(self) -> str:
+        """The type of the weights, as other models call it."""
+        return self.compute_type
 
     def load(self) -> LoadedRecogniser:
         """The model, one copy per process and config. Raises WeightsError when it is missing or unreadable."""

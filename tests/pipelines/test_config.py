@@ -10,11 +10,13 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import get_class
 from omegaconf import OmegaConf
 
+from operators.base import Resources, Stage
 from operators.fingerprint import canonical
 from operators.lalms.openai_chat import OpenAIChat
 from operators.schema import METRICS
 from operators.weights import WeightsError
 from pipelines.config import CONF, ConfigError, RefuseCredentials, as_lists, build, plain
+from pipelines.memory import need
 from tests.pipelines.cli import aria_eval, composed
 
 NEEDS = {
@@ -158,6 +160,10 @@ def test_the_papers_models_have_the_papers_decoding_and_pinned_weights(name):
     if isinstance(spec, OpenAIChat) and spec.sends_clips and spec.endpoint.prices:
         # Hosted, and no host documents more than 20 MB of audio: 25.4 MiB in base64.
         assert 0 < spec.max_request_mb <= 25.5
+    if (recogniser := getattr(spec, "recogniser", None)) is not None:
+        # large-v3 has 1.55 billion weights, in 16-bit numbers 3.1 GB.
+        assert need([Stage("generate", spec, Resources())]) == recogniser.memory_gb == 3.1
+        assert canonical(spec)["recogniser"]["weights"]["hub"].startswith("Systran/")
     weights = getattr(spec, "weights", None)
     if weights is not None:
         assert spec.limits.max_clips and spec.limits.max_seconds and spec.dtype == "bfloat16"

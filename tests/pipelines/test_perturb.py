@@ -105,7 +105,7 @@ def test_a_model_that_follows_is_scaffolding_and_every_condition_is_asked_once(t
     (mode,) = table(tmp_path, "modes")
     assert (mode["mode_from_behaviour"], mode["n_followed"], mode["n_kept"]) == ("Scaffolding", N, 0)
     assert (mode["n_decoration_kept"], mode["n_decoration_compared"], mode["n_unanswered"]) == (N, N, 0)
-    assert mode["mode_from_profile"] is None and f"{N} followed, 0 kept, 0 silent of {N}" in printed
+    assert mode["mode_from_profile"] is None and f"{N}/0/0/{N}" in printed
     for words in ("AnsSwap", "RandHints", "Scaffolding", "Reasoning modes"):
         assert words in printed
     said = table(tmp_path, "responses")
