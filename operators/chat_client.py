@@ -19,8 +19,8 @@ from operators.locators import shown
 from operators.text import without_control_tokens
 
 # What reading an answer may raise, in the client or here: an answer is untrusted, and one nested without end is a
-# RecursionError of the JSON reader. Each concerns one request.
-UNREADABLE = (*ROW_ERRORS, RecursionError, TypeError, AttributeError)
+# RecursionError (a RuntimeError) of the JSON reader. Each concerns one request.
+UNREADABLE = (*ROW_ERRORS, TypeError, AttributeError)
 
 
 def harmless(message: Mapping[str, Any], control_tokens: Sequence[str]) -> dict[str, Any]:

@@ -61,7 +61,10 @@ def asked_about(body):
 
 
 def everything_written(folder):
-    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    """All bytes of all files, and what the compressed ones hold."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    tables = [str(pq.read_table(path).to_pydict()).encode() for path in files if path.suffix == ".parquet"]
+    return b"".join([*(path.read_bytes() for path in files), *tables])
 
 
 def test_a_checkpoint_of_ones_own_through_the_whole_pipeline(tmp_path):
@@ -89,7 +92,7 @@ def test_a_checkpoint_of_ones_own_through_the_whole_pipeline(tmp_path):
 def test_every_fault_of_the_server_is_a_row_and_the_rest_is_scored(tmp_path):
     faults = {
         1: Answer(None, refusal="no"), 3: Answer("ha", "content_filter"), 4: Answer(""), 6: Status(500), 7: Cut(),
-        8: Status(400, "bad"), 9: Answer(CHAIN, "length"),
+        8: Status(400, f"bad {KEY[:12]}", KEY), 9: Answer(CHAIN, "length"), 10: Answer(f"{KEY} {CHAIN}"),
     }  # fmt: skip
     run = questions(tmp_path, 12)
     with ChatServer(lambda body, n: faults.get(asked_about(body), Answer(CHAIN)), key=KEY) as server:
@@ -111,7 +114,8 @@ def test_every_fault_of_the_server_is_a_row_and_the_rest_is_scored(tmp_path):
     # Nine answers of 100 and 10 tokens were paid for (6 good ones, a refusal, a filtered and an empty one):
     # 9 x (100 x 1 + 10 x 10) / 1e6 = 0.0018.
     assert "900 prompt tokens, 90 completion tokens, cost 0.0018" in done.stdout
-    assert KEY.encode() not in everything_written(tmp_path) and KEY not in done.stdout + done.stderr
+    assert KEY[:12].encode() not in everything_written(tmp_path) and KEY not in done.stdout + done.stderr
+    assert rows["q10"]["response"] == f"*** {CHAIN}"
     # The next run asks only for what is missing.
     with ChatServer(lambda body, n: Answer(CHAIN), key=KEY) as server:
         evaluated(tmp_path, *run, *openai(server))
