@@ -31,7 +31,7 @@ from operators.weights import require
 from pipelines import plan
 from pipelines.config import AriaEval, ConfigError, build, entry, plain
 from pipelines.execution import resources, session
-from pipelines.failing import failing, told
+from pipelines.failing import failing, told, unheard
 from pipelines.judging import compare_judges, judge_failures, judge_stage, rate
 from pipelines.memory import check_memory
 from pipelines.naming import model_name
@@ -99,6 +99,8 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
         compare_judges(folder, ratings, summary)
     report_store(journal, folder)
     print(f"as a page, with every response: python -m pipelines.report run={folder}")
+    if told := unheard(results):
+        print(f"note: {told}", file=sys.stderr)
     stop_if_failing(settings.max_failure_rate, journal, results)
 
 

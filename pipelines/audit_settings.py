@@ -37,7 +37,7 @@ class JudgeAudit:
     cluster: Cluster = field(default_factory=Cluster)
     store: StoreConfig = field(default_factory=StoreConfig)
     # Of calls, without a reply or without a readable one, and of the items; past it the run exits with status 1. Null: 0.5
-    # of the former, 0.9 of the latter.
+    # of the former, all of the latter.
     max_failure_rate: float | None = None
     out: str | None = None  # folder for the tables of this run; null: runs/<time>-<benchmark>-<model>
     dry_run: bool = False  # print the plan and stop: no Ray, no weights

@@ -25,7 +25,7 @@ class Perturb:
     seed: int = 0  # of the hints, the borrowed perceptions and the injected chains
     cluster: Cluster = field(default_factory=Cluster)
     store: StoreConfig = field(default_factory=StoreConfig)
-    # Of usable generations, and of the items; past it the run exits with status 1. Null: 0.5 of the former, 0.9 of the latter.
+    # Of usable generations, and of the items; past it the run exits with status 1. Null: 0.5 of the former, all of the latter.
     max_failure_rate: float | None = None
     out: str | None = None  # folder for the tables of this run; null: runs/<time>-perturb-<benchmark>-<model>
     dry_run: bool = False  # print the plan and stop: no Ray, no weights

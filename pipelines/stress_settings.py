@@ -27,7 +27,7 @@ class Stress:
     scorers: Scorers = field(default_factory=Scorers)
     cluster: Cluster = field(default_factory=Cluster)
     store: StoreConfig = field(default_factory=StoreConfig)
-    # Of a stage's usable rows, and of the items; past it the run exits with status 1. Null: 0.5 of the former, 0.9 of the latter.
+    # Of a stage's usable rows, and of the items; past it the run exits with status 1. Null: 0.5 of the former, all of the latter.
     max_failure_rate: float | None = None
     out: str | None = None  # folder for the tables; null: runs/<time>-stress-<name of the run>
     dry_run: bool = False  # print the plan and stop: no Ray, no weights
