@@ -45,9 +45,9 @@ def free_folder(name: str) -> Path:
 
 
 def check_out(out: str | None) -> None:
-    """Make the folder `out`, where one is given, and see that it can be written to: before hours of work, not after them.
+    """See that the folder `out`, where one is given, can be made and written to: before hours of work, not after them.
 
-    Raises ConfigError.
+    Leaves none behind: where a run fails there is no folder that looks like its result. Raises ConfigError.
     """
     if not out:
         return
@@ -55,10 +55,13 @@ def check_out(out: str | None) -> None:
         raise ConfigError(
             f"config key out: a folder of this machine is needed, not {shown(out)}; copy it there after the run"
         )
+    made = [folder for folder in (Path(out), *Path(out).parents) if not folder.exists()]
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=out):
             pass
+        for folder in made:
+            folder.rmdir()
     except OSError as error:
         raise ConfigError(f"config key out: nothing can be written to {out} ({error.strerror})") from error
 

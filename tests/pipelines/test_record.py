@@ -52,7 +52,10 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_computed(
     with pytest.raises(ConfigError, match="a folder of this machine is needed, not s3://bucket/x"):
         check_out("s3://bucket/x")
     check_out(str(tmp_path / "new" / "one"))
-    assert list((tmp_path / "new" / "one").iterdir()) == []
+    assert not (tmp_path / "new").exists(), "no folder looks like a result before there is one"
+    (tmp_path / "new").mkdir()
+    check_out(str(tmp_path / "new"))
+    assert (tmp_path / "new").is_dir() and not list((tmp_path / "new").iterdir())
     check_out(None)
 
 
