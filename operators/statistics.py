@@ -236,7 +236,8 @@ def icc_2_1(scores: ArrayLike) -> float:
 def icc_interval(scores: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Interval of `icc_2_1` from the F distribution (McGraw and Wong, 1996, Table 7, case 2A), not clipped at -1.
 
-    (nan, nan) where the ICC is, or where nothing but items varies and F has no finite value.
+    (nan, nan) where the ICC is, and where F has no finite value: nothing but items varies, or items do not differ at all,
+    which leaves the F distribution no degrees of freedom.
     """
     from scipy.stats import f
 
@@ -244,12 +245,14 @@ def icc_interval(scores: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     n, k = scores.shape
     rows, columns, error = _sums_of_squares(scores)
     msr, msc, mse = rows / (n - 1), columns / (k - 1), error / ((n - 1) * (k - 1))
-    if mse <= 1e-12 * (msr + msc):
+    if mse <= 1e-12 * (msr + msc) or msr <= 1e-12 * (msc + mse):
         return math.nan, math.nan
     icc = icc_2_1(scores)
     a, b = k * icc / (n * (1 - icc)), 1 + k * icc * (n - 1) / (n * (1 - icc))
     free = (a * msc + b * mse) ** 2 / ((a * msc) ** 2 / (k - 1) + (b * mse) ** 2 / ((n - 1) * (k - 1)))
-    lower, upper = (f.ppf((1 + level) / 2, *pair) for pair in ((n - 1, free), (free, n - 1)))
+    lower, upper = (float(f.ppf((1 + level) / 2, *pair)) for pair in ((n - 1, free), (free, n - 1)))
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        return math.nan, math.nan
     rest = k * msc + (k * n - k - n) * mse
     low = n * (msr - lower * mse) / (lower * rest + n * msr)
     high = n * (upper * msr - mse) / (rest + n * upper * msr)

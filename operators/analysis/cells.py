@@ -32,7 +32,10 @@ EXAMPLE = "A summary has one line per model and benchmark:\nmodel,benchmark,m1,m
 
 @dataclass(frozen=True)
 class Items:
-    """Per item of one benchmark and model the sum of a measure over its scored trials, and their number [items, models]."""
+    """Per item of one benchmark and model the sum of a measure over its scored trials, and their number [items, models].
+
+    Only items that some model has the measure of: others say nothing about it, drawn or not.
+    """
 
     sums: np.ndarray
     counts: np.ndarray
@@ -73,9 +76,9 @@ class Cells:
             columns.append(items.means(weights))
         return np.stack(columns, axis=-1)
 
-    def n_items(self) -> int:
-        """How many items the cells rest on in all; 0 where that is not known."""
-        return sum(len(items.sums) for items in self.items.get("aria", ()))
+    def n_items(self, measure: str, models: np.ndarray | Sequence[int]) -> int:
+        """How many items are scored for `measure` in a model of `models` (places) or more; 0 where that is not known."""
+        return sum(int((one.counts[:, models] > 0).any(axis=1).sum()) for one in self.items.get(measure, ()))
 
 
 def cells_of_rows(rows: pa.Table) -> Cells:
@@ -113,7 +116,8 @@ def _items(rows: pa.Table, measure: str, models: Sequence[str]) -> Items:
     sums, counts = np.zeros((2, len(names), len(models)))
     np.add.at(sums, at, np.where(scored, values, 0.0))
     np.add.at(counts, at, scored.astype(float))
-    return Items(sums, counts)
+    known = (counts > 0).any(axis=1)
+    return Items(sums[known], counts[known])
 
 
 def cells_of_summary(file: str, rows: Sequence[Row]) -> Cells:

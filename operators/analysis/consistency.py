@@ -18,6 +18,7 @@ from operators.statistics import eta_squared, icc_2_1, icc_interval, kendalls_w
 OVER_ITEMS = "percentile bootstrap, items drawn within each benchmark"
 SHARES_OVER_ITEMS = f"{OVER_ITEMS}, moved by twice its bias"
 OVER_MODELS = "percentile bootstrap, models drawn"
+SHARES_OVER_MODELS = f"{OVER_MODELS}, moved by twice its bias"
 F_INTERVAL = "F interval of McGraw and Wong (1996)"
 Statistic = Callable[[np.ndarray], float]
 
@@ -49,7 +50,7 @@ def consistency(cells: Cells, n_resamples: int, seed: int) -> Iterator[Line]:
             interval, method = _interval(name, statistic, table, redrawn, kept, n_resamples, seed)
             yield estimate(
                 "consistency", measure, name, statistic(table), n=len(table), unit="models", method=method,
-                n_clusters=cells.n_items() if method in (OVER_ITEMS, SHARES_OVER_ITEMS) else None,
+                n_clusters=cells.n_items(measure, kept) if method in (OVER_ITEMS, SHARES_OVER_ITEMS) else None,
                 interval=interval, p=p_values.get(name, math.nan), notes=notes,
                 versus=f"{table.shape[1]} benchmarks",
             )  # fmt: skip
@@ -77,12 +78,14 @@ def _interval(
         return icc_interval(table), F_INTERVAL
     if redrawn is not None:
         drawn = [_or_nan(statistic, one[kept]) for one in redrawn]
-        if name.startswith("eta_squared"):
-            return share_interval(drawn, statistic(table)), SHARES_OVER_ITEMS
-        return percentile_interval(drawn), OVER_ITEMS
-    models = [np.array([row]) for row in range(len(table))]
-    drawn = resample(lambda rows: _or_nan(statistic, table[rows]), models, n_resamples, seed)
-    return percentile_interval(drawn), OVER_MODELS
+        methods = (SHARES_OVER_ITEMS, OVER_ITEMS)
+    else:
+        models = [np.array([row]) for row in range(len(table))]
+        drawn = resample(lambda rows: _or_nan(statistic, table[rows]), models, n_resamples, seed)
+        methods = (SHARES_OVER_MODELS, OVER_MODELS)
+    if name.startswith("eta_squared"):
+        return share_interval(drawn, statistic(table)), methods[0]
+    return percentile_interval(drawn), methods[1]
 
 
 def _or_nan(statistic: Statistic, table: np.ndarray) -> float:

@@ -131,7 +131,7 @@ def _by_benchmark(cells: Cells, measure: str) -> Drawn:
     kept = np.flatnonzero(np.isfinite(cells.means[measure]).all(axis=0))
     redrawn = cells.redrawn(measure, N_RESAMPLES, 0)
     tables = () if redrawn is None else redrawn[:, :, kept]
-    n_items = sum(int((cells.items[measure][place].counts > 0).any(axis=1).sum()) for place in kept)
+    n_items = sum(len(cells.items[measure][place].sums) for place in kept)
     return cells.means[measure][:, kept], tables, n_items
 
 

@@ -32,7 +32,7 @@ def test_redrawn_cells_centre_on_the_means_and_draw_an_item_for_all_models_at_on
     values = [(m, "x", f"i{n}", n / 10 + shift) for m, shift in (("A", 0.0), ("B", 0.1)) for n in range(8)]
     cells = cells_of_rows(scored_rows(values))
     drawn = cells.redrawn("aria", 4000, seed=0)
-    assert drawn.shape == (4000, 2, 1) and cells.n_items() == 8
+    assert drawn.shape == (4000, 2, 1) and cells.n_items("aria", [0, 1]) == 8
     # items 0..0.7 have a standard deviation of 0.2291, so a mean of 8 has 0.081; its mean over 4000 draws 0.0013
     assert drawn[:, 0, 0].mean() == pytest.approx(0.35, abs=0.006)
     assert drawn[:, 0, 0].std() == pytest.approx(0.2291 / math.sqrt(8), rel=0.05)

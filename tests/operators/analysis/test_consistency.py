@@ -6,11 +6,19 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from operators.analysis.cells import cells_of_rows
-from operators.analysis.consistency import OVER_ITEMS, OVER_MODELS, SHARES_OVER_ITEMS, anova, consistency
+from operators.analysis.cells import ALL_MEASURES, Cells, cells_of_rows
+from operators.analysis.consistency import (
+    OVER_ITEMS,
+    OVER_MODELS,
+    SHARES_OVER_ITEMS,
+    SHARES_OVER_MODELS,
+    anova,
+    consistency,
+)
 from operators.analysis.estimates import as_table, percentile_interval, share_interval
 from operators.analysis.published import table_1
 from operators.analysis.report import show
+from operators.schema import METRICS
 from operators.statistics import eta_squared, icc_2_1, icc_interval
 from tests.operators.analysis.made import scored_rows
 
@@ -43,8 +51,8 @@ def test_an_effect_of_models_alone_is_found_with_certainty():
 def test_one_item_of_a_benchmark_is_not_drawn_again_and_again():
     rows = [(m, b, f"{b}0", level) for m, level in zip("ABC", (0.1, 0.4, 0.7), strict=True) for b in "xy"]
     found = by_statistic(consistency(cells_of_rows(scored_rows(rows)), 200, 0))
-    for name in ("eta_squared_model", "kendalls_w"):
-        assert found[name]["method"] == OVER_MODELS and found[name]["n_clusters"] == 3
+    for name, method in (("eta_squared_model", SHARES_OVER_MODELS), ("kendalls_w", OVER_MODELS)):
+        assert found[name]["method"] == method and found[name]["n_clusters"] == 3
         assert found[name]["low"] is None and "no interval" in found[name]["note"]
 
 
@@ -74,6 +82,30 @@ def test_means_alone_are_drawn_by_models():
     assert found["kendalls_w"]["n_clusters"] == len(table_1().models)
     assert found["kendalls_w"]["method"] == OVER_MODELS and "means alone" in found["kendalls_w"]["note"]
     assert found["kendalls_w"]["low"] < 0.692 < found["kendalls_w"]["high"]
+
+
+def test_a_measure_rests_on_the_items_that_are_scored_for_it():
+    """30 items on each of two benchmarks, M4 of three of them each: 6 items for M4, 60 for M1."""
+    rows = [(m, b, f"{b}{n}", dict.fromkeys(METRICS, level + n / 100) | ({} if n < 3 else {METRICS[3]: None}))
+            for m, level in zip("ABC", (0.1, 0.4, 0.5), strict=True) for b in "xy" for n in range(30)]  # fmt: skip
+    lines = list(consistency(cells_of_rows(scored_rows(rows)), 50, 0))
+    m1, m4 = (by_statistic(lines, m)["eta_squared_model"] for m in (METRICS[0], METRICS[3]))
+    assert m1["n_clusters"] == 60 and "few items" not in (m1["note"] or "")
+    assert m4["n_clusters"] == 6 and "few items (6)" in m4["note"] and m4["low"] is not None
+
+
+def test_shares_of_means_alone_are_moved_by_their_bias_too():
+    """A table whose models do not differ: rows x 0.2 0.6, 0.6 0.2, 0.4 0.4 have mean 0.4 each. Share of model 0 of 0.08."""
+    table = np.array([[0.2, 0.6], [0.6, 0.2], [0.4, 0.4]])
+    cells = Cells(("A", "B", "C"), ("x", "y"), {m: table for m in ALL_MEASURES})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = by_statistic(consistency(cells, 300, 0))
+    model, icc = found["eta_squared_model"], found["icc_2_1"]
+    assert model["method"] == SHARES_OVER_MODELS and model["estimate"] == pytest.approx(0)
+    assert model["low"] is None or model["low"] == pytest.approx(0)
+    # Mean squares 0, 0 and 0.08 / 2 = 0.04: (0 - 0.04) / (0 + 0.04 + 2 (0 - 0.04) / 3) = -3, and F has no degrees of freedom.
+    assert icc["estimate"] == pytest.approx(-3) and icc["low"] is None and "no interval" in icc["note"]
 
 
 def test_one_model_or_one_benchmark_says_nothing():
@@ -116,5 +148,17 @@ def test_the_interval_of_the_icc_is_that_of_pingouin():
         assert low < icc_2_1(scores) < high
 
 
-def test_perfect_agreement_has_no_interval():
-    assert np.isnan(icc_interval([[1, 1], [2, 2], [3, 3]])).all()
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [[1, 1], [2, 2], [3, 3]],
+        [[0.5, 0], [0, 0.5], [0.25, 0.25]],
+        [[0.3, 0.1], [0.1, 0.3], [0.2, 0.2]],
+        [[0.5, 0], [0, 0.5]],
+        [[1, 2], [1, 2]],
+    ],
+)
+def test_perfect_agreement_and_items_that_do_not_differ_have_no_interval(scores):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(icc_interval(scores)).all()
