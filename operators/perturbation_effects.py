@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -211,7 +212,8 @@ def _difference(rows: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, 
         return {}
     new, old = zip(*pairs, strict=True)
     paired = paired_bootstrap(new, old, n_resamples=N_RESAMPLES)
-    return {"difference": paired.difference, "difference_low": paired.low, "difference_high": paired.high}
+    ends = {"difference_low": paired.low, "difference_high": paired.high}
+    return {"difference": paired.difference, **{k: end for k, end in ends.items() if not math.isnan(end)}}
 
 
 def _changes(rows: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -27,9 +27,12 @@ from numpy.typing import ArrayLike
 
 from operators.moments import Moments
 
+ROUNDING = 1e-12  # relative to values, or to 1 for scores near 0
+
 
 class PairedDifference(NamedTuple):
-    """Mean of a - b, its percentile interval, two-sided p-value, number of pairs and of clusters."""
+    """Mean of a - b, its percentile interval and two-sided p-value (NaN where no resample differs from another), number of
+    pairs and of clusters."""
 
     difference: float
     low: float
@@ -138,7 +141,7 @@ def interval_of_mean(parts: Sequence[tuple[float, float, float]]) -> tuple[float
 def t_interval(
     values: ArrayLike, level: float = 0.95, bounds: tuple[float, float] = (-math.inf, math.inf)
 ) -> tuple[float, float]:
-    """Student's t interval of the mean of independent values; (nan, nan) for fewer than two.
+    """Student's t interval of the mean of independent values; (nan, nan) for fewer than two, and where all are alike.
 
     It is cut at `bounds`, between which all values lie by nature, and so their mean: the interval holds the mean exactly as
     often as the whole one.
@@ -153,7 +156,7 @@ def t_interval_of_moments(
     """The same for values of which only number, mean and spread are known."""
     from scipy.stats import t
 
-    if of.n < 2:
+    if of.n < 2 or of.sd <= ROUNDING * max(1.0, abs(of.mean)):
         return math.nan, math.nan
     half = float(t.ppf((1 + level) / 2, of.n - 1)) * of.sd / math.sqrt(of.n)
     return max(of.mean - half, bounds[0]), min(of.mean + half, bounds[1])
@@ -174,7 +177,8 @@ def paired_bootstrap(
     of a counterfactual item, the trials of a question) are drawn together, and a resample's mean is weighted
     by their number. *Our reading* of the p-value, which the papers do not define: twice the smaller share of
     resamples on one side of zero (ties count on both), with one added to numerator and denominator so that it
-    is never 0; at most 1.
+    is never 0; at most 1. Where resamples have the same mean, as for differences that are all alike, interval and p
+    are NaN: what does not vary says nothing of how far it could.
 
     Raises ValueError for other lengths, NaN, or fewer than two clusters.
     """
@@ -197,10 +201,18 @@ def paired_bootstrap(
         rng=np.random.default_rng(seed),
     )
     drawn = result.bootstrap_distribution
+    low, high = (float(bound) for bound in result.confidence_interval)
+    if alike([low, high]):
+        return PairedDifference(float(difference.mean()), *[math.nan] * 3, len(difference), len(sizes))
     tail = min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
     p = min(1.0, 2 * (tail + 1) / (n_resamples + 1))
-    low, high = (float(bound) for bound in result.confidence_interval)
     return PairedDifference(float(difference.mean()), low, high, p, len(difference), len(sizes))
+
+
+def alike(values: ArrayLike) -> bool:
+    """Whether values differ by no more than what rounding leaves (of none, too): then they have no spread to go by."""
+    found = np.asarray(values, dtype=np.float64)
+    return not found.size or bool(np.ptp(found) <= ROUNDING * max(1.0, float(np.abs(found).max())))
 
 
 def kendalls_w(scores: ArrayLike) -> float:

@@ -3,12 +3,14 @@
 The original rows are scored again beside the manipulated ones, by the same scorers, so that a difference never comes
 from anything but the manipulation. Intervals are percentile bootstraps of paired differences that draw items, with all
 chains about an item together; accuracy before and after has Wilson's, with items as clusters, which has a width where all
-are right or wrong, too. They are not widened for the number of comparisons in the table.
+are right or wrong, too. A change that is the same in every item has no interval (the rule of `analysis.estimates`). They are
+not widened for the number of comparisons in the table.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,7 @@ from operators.cot import SLOTS, Slots
 from operators.frames import with_columns
 from operators.manipulations import MANIPULATIONS, Case, Manipulation, render
 from operators.schema import CLIPS, ITEM, RESPONSE
-from operators.statistics import paired_bootstrap, wilson_interval_of_clusters
+from operators.statistics import ROUNDING, paired_bootstrap, wilson_interval_of_clusters
 
 ORIGINAL = "original"
 SILENCE, OTHER_CLIP = "silence", "other_clip"
@@ -37,12 +39,14 @@ ABOUT = {
     OTHER_CLIP: "The audio is that of another item.",
 }
 ACCURACY = "accuracy"
+LEAST_ITEMS = 10  # to say that a manipulation pays, or does not: of fewer a bootstrap is no evidence
 OUTCOMES = (*MEASURES, ACCURACY)
 ALL = "all"
 
 # One line per manipulation, model ("all" or one) and outcome: the means before and after and their difference, each with
 # its interval. `n`: pairs that have both values, of `n_clusters` items;
-# `n_lost`: pairs that lack one; `n_changed`: rows that the manipulation changed at all; `note` says where items are few.
+# `n_lost`: pairs that lack one; `n_changed`: rows that the manipulation changed at all; `note` says where items are few, and
+# why there is no interval.
 CHANGES = pa.schema(
     [(name, pa.string()) for name in ("manipulation", "model", "outcome")]
     + [(f"{name}{part}", pa.float64()) for name in ("before", "after") for part in ("", "_low", "_high")]
@@ -52,6 +56,7 @@ CHANGES = pa.schema(
 )
 _METHOD = "percentile bootstrap of paired differences, items drawn"
 _METHOD_OF_ACCURACY = f"{_METHOD}; before and after: Wilson, items as clusters"
+ALIKE = "no interval of the change: it does not vary between items"
 _SILENCE = Path(__file__).parent / "data" / "silence.flac"  # ten seconds, 16 kHz
 _MARKS = [("manipulation", pa.string()), ("changed", pa.bool_())]
 
@@ -127,21 +132,31 @@ def compare(scored: pa.Table, n_resamples: int = 10_000, seed: int = 0) -> pa.Ta
 
 
 def sentences(changes: pa.Table) -> Iterator[str]:
-    """What the table says of each manipulation, in plain words: whether it pays, and which metrics it raises."""
+    """What the table says of each manipulation, in plain words: whether it pays, and which metrics it raises.
+
+    It pays where the whole interval of ARIA's change lies above zero, does not where the change is none or a fall, and a
+    rise whose interval holds zero, or that has no interval, tells neither. Fewer than LEAST_ITEMS items never tell.
+    """
     by_name: dict[str, list[dict]] = {}
     for row in changes.to_pylist():
         by_name.setdefault(row["manipulation"], []).append(row)
     for name, rows in by_name.items():
         overall = {row["outcome"]: row for row in rows if row["model"] == ALL}
-        models = [row for row in rows if row["model"] != ALL and row["outcome"] == "aria" and rises(row)]
+        models = [row for row in rows if row["model"] != ALL and row["outcome"] == "aria" and pays(row)]
         aria, raised = overall["aria"], [overall[m] for m in MEASURES[:-1] if rises(overall[m])]
         up = ", ".join(f"{row['outcome'][:2].upper()} {row['difference']:+.3f}" for row in raised)
         if not aria["n"]:
             yield f"{name}: no chain has an ARIA score both before and after."
-        elif aria["low"] is None:
-            yield f"{name}: ARIA changes by {_interval(aria)}, and one item does not tell whether it pays."
-        elif rises(aria):
+        elif aria["n_clusters"] < LEAST_ITEMS:
+            yield f"{name}: ARIA changes by {_interval(aria)}, too few items to tell whether it pays."
+        elif pays(aria):
             yield f"{name} PAYS: ARIA {_interval(aria)}; it raises {up or 'no metric by itself'}.{_of(models)}"
+        elif aria["difference"] > ROUNDING:
+            why = "is alike in every item" if aria["low"] is None else "may as well be none"
+            yield (
+                f"{name}: whether it pays cannot be told from {aria['n']} chains: ARIA changes by {_interval(aria)}, which {why}."
+                + _of(models)
+            )
         else:
             told = f"raises {up}, and yet" if up else "raises no metric, and"
             yield f"{name} does not pay: it {told} ARIA changes by {_interval(aria)}.{_of(models)}"
@@ -158,6 +173,11 @@ def few(rows: Sequence[dict]) -> str:
 def rises(row: dict) -> bool:
     """Whether the whole interval of a change lies above zero."""
     return row["low"] is not None and row["low"] > 0
+
+
+def pays(row: dict) -> bool:
+    """Whether a change of ARIA rises over enough items to say so."""
+    return row["n_clusters"] >= LEAST_ITEMS and rises(row)
 
 
 def _of(models: list[dict]) -> str:
@@ -193,11 +213,17 @@ def _change(before: pa.Table, after: pa.Table, outcome: str, n_resamples: int, s
     line |= {"before": old.mean(), "after": new.mean(), "difference": (new - old).mean()}
     if line["n_clusters"] > 1:
         found = paired_bootstrap(new, old, items, n_resamples=n_resamples, seed=seed)
-        line |= {"low": found.low, "high": found.high, "p": found.p}
+        line |= _known({"low": found.low, "high": found.high, "p": found.p})
+        if math.isnan(found.low):
+            line["note"] = "; ".join(filter(None, [line.get("note"), ALIKE]))
         for name, scores in (("before", old), ("after", new)):
             low, high = _interval_of_mean(scores, items, outcome, n_resamples, seed)
-            line |= {f"{name}_low": low, f"{name}_high": high}
+            line |= _known({f"{name}_low": low, f"{name}_high": high})
     return line
+
+
+def _known(numbers: dict[str, float]) -> dict[str, float]:
+    return {name: number for name, number in numbers.items() if not math.isnan(number)}
 
 
 def _interval_of_mean(

@@ -8,10 +8,12 @@ python -m pipelines.annotate 'read=[a.json,b.json,c.json]'    ratings.parquet fo
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from omegaconf import DictConfig, ListConfig
 from rich.console import Console
@@ -93,9 +95,32 @@ def read_ratings(settings: Annotate) -> None:
     folder = Path(settings.out)
     about = _plan(folder / PLAN)
     ratings = read_exports({name: read_rows(name) for name in files}, about)
+    keep_earlier(folder / "ratings.parquet", ratings)
     pq.write_table(ratings, folder / "ratings.parquet")
+    silent = sorted({chain["group"] for chain in about["chains"]} - set(ratings["group"].to_pylist()))
+    if silent:
+        print(f"note: no ratings yet of group {', '.join(silent)}")
     show(disagreement(ratings, about["n_raters"]))
     print(f"{folder / 'ratings.parquet'}: python -m pipelines.analyse ratings={folder / 'ratings.parquet'}")
+
+
+def keep_earlier(path: Path, ratings: pa.Table) -> None:
+    """Refuse to replace an earlier table with one that lacks a rater of it, and say where a rater has fewer ratings now."""
+    if not path.exists():
+        return
+    earlier, now = Counter(), Counter()
+    for rows, counts in ((read_rows(str(path)), earlier), (ratings.to_pylist(), now)):
+        counts.update(row["rater"] for row in rows if row["rating"] is not None)
+    lost = sorted(set(earlier) - set(ratings["rater"].to_pylist()))
+    if lost:
+        held = f"{path} holds {sum(earlier[rater] for rater in lost)} ratings of {', '.join(map(repr, lost))}, whose files were not given"
+        raise ConfigError(
+            f"{held}: give the files of all raters at once in read=[...], or move that file away"
+        )
+    for rater in sorted(rater for rater in earlier if now[rater] < earlier[rater]):
+        print(
+            f"note: {rater!r} has {now[rater]} ratings here, and had {earlier[rater]} in the earlier {path.name}"
+        )
 
 
 def _plan(path: Path) -> dict[str, Any]:

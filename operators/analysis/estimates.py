@@ -1,4 +1,10 @@
-"""One form for every estimate of an analysis: a value, its interval and how that was made, and what it rests on."""
+"""One form for every estimate of an analysis: a value, its interval and how that was made, and what it rests on.
+
+One rule holds for intervals here and in `statistics`: what does not vary has none. Where all resamples of a statistic, or
+all values of a mean, are alike, a bootstrap or Student's interval would have no width and claim a certainty that few
+or coarse values cannot give; so the ends, and a p from the same resamples, are NaN (null in tables), and the note says so.
+Shares of right answers have Wilson's interval instead, which has a width where all are right, too.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
+
+from operators.statistics import alike
 
 # `n` counts `unit`s; `n_clusters` the independent ones among them (items, where several chains are about one; models,
 # where one stands there once per benchmark); `note`
@@ -53,7 +61,7 @@ def estimate(
     told = [*notes, *filter(None, [few(clusters, about)])]
     if math.isfinite(value) and not math.isfinite(interval[0]) and method != COUNT:
         told.append(
-            "no interval: the method gives none for so few values, for ones that do not vary, or for a perfect agreement"
+            "no interval: the method gives none for so few values, for values or resamples that do not vary, or for a perfect agreement"
         )
     numbers = {"estimate": value, "low": interval[0], "high": interval[1], "p": p}
     return {
@@ -81,13 +89,14 @@ def as_table(lines: Sequence[Line]) -> pa.Table:
 
 
 def percentile_interval(drawn: ArrayLike) -> tuple[float, float]:
-    """The middle 95% of what a statistic was over resamples; (nan, nan) where a tenth of them has no value."""
+    """The middle 95% of what a statistic was over resamples; (nan, nan) where a tenth of them has no value, and where they do
+    not vary."""
     values = np.asarray(drawn, dtype=np.float64)
     finite = values[np.isfinite(values)]
     if len(values) == 0 or len(finite) < 0.9 * len(values):
         return math.nan, math.nan
     low, high = np.quantile(finite, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    return _with_width(float(low), float(high))
 
 
 def share_interval(drawn: ArrayLike, share: float) -> tuple[float, float]:
@@ -110,13 +119,20 @@ def moved_interval(drawn: ArrayLike, value: float, bounds: tuple[float, float]) 
     if math.isnan(low):
         return low, high
     moved = 2 * (float(values[np.isfinite(values)].mean()) - value)
-    return max(bounds[0], min(low - moved, value)), min(bounds[1], max(high - moved, value))
+    return _with_width(max(bounds[0], min(low - moved, value)), min(bounds[1], max(high - moved, value)))
+
+
+def _with_width(low: float, high: float) -> tuple[float, float]:
+    return (math.nan, math.nan) if alike([low, high]) else (low, high)
 
 
 def two_sided(drawn: ArrayLike) -> float:
-    """Twice the smaller share of resamples on one side of zero, as `statistics.paired_bootstrap` counts it."""
+    """Twice the smaller share of resamples on one side of zero, as `statistics.paired_bootstrap` counts it; NaN where they do
+    not vary."""
     values = np.asarray(drawn, dtype=np.float64)
     values = values[np.isfinite(values)]
+    if alike(values):
+        return math.nan
     tail = min(np.count_nonzero(values <= 0), np.count_nonzero(values >= 0))
     return min(1.0, 2 * (tail + 1) / (len(values) + 1))
 

@@ -301,7 +301,7 @@ def _difference(a: Mapping[str, float], b: Mapping[str, float], n_resamples: int
     if len(common) < 2:
         return [left[0] - right[0], None, None, None, 1]
     found = paired_bootstrap(left, right, n_resamples=n_resamples)
-    return [found.difference, found.low, found.high, found.p, found.n]
+    return [found.difference, *map(_number, (found.low, found.high, found.p)), found.n]
 
 
 def _share(part: float, whole: float) -> float:

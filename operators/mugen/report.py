@@ -143,9 +143,14 @@ def _gain_cell(row: Row | None) -> Text:
         return Text(ABSENT)
     text = Text(percent(row["accuracy"]))
     if row["gain"] is not None:
-        low, high = (f"{100 * row[name]:+.2f}" for name in ("gain_low", "gain_high"))
+        ends = [row[name] for name in ("gain_low", "gain_high", "gain_p")]
+        told = (
+            ""
+            if None in ends
+            else " [{:+.2f}, {:+.2f}], p {:.3f}".format(*(100 * e for e in ends[:2]), ends[2])
+        )
         cost = f", {row['generations_per_point']:.2f}/point" if row["generations_per_point"] else ""
-        text.append(f" {100 * row['gain']:+.2f} [{low}, {high}], p {row['gain_p']:.3f}{cost}", style="dim")
+        text.append(f" {100 * row['gain']:+.2f}{told}{cost}", style="dim")
     return text
 
 

@@ -140,7 +140,8 @@ def _gain(members: list[Row], baseline: Mapping[str, Row], n_resamples: int) -> 
         return {"n_paired": len(pairs)}
     ours, theirs = (np.array([pair[side]["correct"] for pair in pairs], dtype=float) for side in (0, 1))
     found = paired_bootstrap(ours, theirs, n_resamples=n_resamples)
-    gain = {"gain": found.difference, "gain_low": found.low, "gain_high": found.high, "gain_p": found.p}
+    ends = {"gain_low": found.low, "gain_high": found.high, "gain_p": found.p}
+    gain = {"gain": found.difference, **{name: end for name, end in ends.items() if not math.isnan(end)}}
     points = 100 * found.difference
     after, before = (_counted([pair[side] for pair in pairs]) for side in (0, 1))
     return gain | {

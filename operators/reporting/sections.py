@@ -54,7 +54,7 @@ def mugen_sections(tables: Tables, record: Mapping[str, Any], name: str) -> list
     return [
         _section(f"mugen-{name}", f"Many clips per question: {name}", drawings, [
             _table("Accuracy by strategy and dimension; gains over direct answers", summary,
-                   "Intervals: accuracy Wilson's, gain a percentile bootstrap of pairs over items; half width: half of Wald's "
+                   "Intervals: accuracy Wilson's, gain a percentile bootstrap of pairs over items, none where all gain alike; half width: half of Wald's "
                    "interval, as MUGEN's Table 2 has it." + _few(summary, "n_valid")),
             _table("Accuracy by strategy and task", tasks, "Intervals: Wilson's; half width: half of Wald's interval."
                    + _few(tasks, "n_valid")),

@@ -145,8 +145,8 @@ def test_trials_of_an_item_are_not_items():
     rows = [row(n, value=v, trial=t) for n in range(2) for t, v in enumerate((0.2, 0.4))]
     more = [{**one, M2: one[M2] + 0.1} for one in rows]
     change = changes(night(rows), night(more, "two"))[M2]
-    # Both items have the mean 0.3, so their interval has no width.
-    assert change.last == pytest.approx(0.3) and change.low == change.high == pytest.approx(0.3)
+    # Both items have the mean 0.3: what does not vary has no interval, and any change counts.
+    assert change.last == pytest.approx(0.3) and change.low is change.high is None and change.beyond
 
 
 def test_the_report_is_valid_json_and_hostile_names_are_only_text():

@@ -31,6 +31,7 @@ from operators.statistics import (
     newcombe_interval,
     paired_bootstrap,
     pearson_matrix,
+    t_interval,
     wald_interval,
     wilson_interval,
     wilson_interval_of_clusters,
@@ -197,14 +198,28 @@ def test_the_interval_of_a_difference_of_shares_is_that_of_a_library(k, n, m, r)
     )
 
 
-def test_bootstrap_of_a_constant_difference_is_certain() -> None:
-    result = paired_bootstrap([1, 2, 3], [0, 1, 2])
-    assert (result.difference, result.low, result.high) == (1.0, 1.0, 1.0)
-    assert result.p == pytest.approx(2 / 10_001)
+@pytest.mark.parametrize("a, b, difference", [
+    ([1, 2, 3], [0, 1, 2], 1.0),
+    ([1, 0, 1], [1, 0, 1], 0.0),
+    (np.arange(9) / 10 + 0.1, np.arange(9) / 10, 0.1),
+    (np.zeros(40), np.ones(40), -1.0),
+])  # fmt: skip
+def test_bootstrap_of_a_constant_difference_has_no_interval(a, b, difference) -> None:
+    result = paired_bootstrap(a, b)
+    assert result.difference == pytest.approx(difference)
+    assert np.isnan(result[1:4]).all()
 
 
-def test_bootstrap_of_no_difference_has_p_one() -> None:
-    assert paired_bootstrap([1, 0, 1], [1, 0, 1]).p == 1.0
+def test_bootstrap_around_no_difference_has_p_one() -> None:
+    # Differences 1 and -1: resamples 1, 0, 0, -1 have three quarters on either side.
+    assert paired_bootstrap([1, 0], [0, 1]).p == 1.0
+
+
+def test_a_mean_of_values_that_are_alike_has_no_interval() -> None:
+    for values in ([0.7, 0.7, 0.7], [0.1 + 0.2, 0.3, 0.3], [0.0, 0.0]):
+        assert np.isnan(t_interval(values)).all()
+    # 0.3 and 0.5: 0.4 -+ 12.7062 * 0.1
+    assert t_interval([0.3, 0.5])[1] == pytest.approx(0.4 + 1.27062, abs=1e-5)
 
 
 def test_bootstrap_of_two_pairs_by_hand() -> None:

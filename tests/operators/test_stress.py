@@ -11,6 +11,7 @@ from operators.manipulations import MANIPULATIONS
 from operators.schema import CLIPS, ITEM
 from operators.statistics import wilson_interval
 from operators.stress import (
+    ALIKE,
     NAMES,
     ORIGINAL,
     compare,
@@ -141,9 +142,9 @@ def test_the_change_is_paired_and_items_are_drawn_whole():
     changes = {(r["model"], r["outcome"]): r for r in compare(scored(before, after), 100).to_pylist()}
     overall, one = changes["all", "aria"], changes["A", "aria"]
     assert (overall["n"], overall["n_clusters"], overall["n_changed"], overall["n_lost"]) == (20, 10, 20, 0)
-    assert overall["note"] == "few items (10): the interval is rough"
+    assert overall["note"] == f"few items (10): the interval is rough; {ALIKE}"
     # Every item changes by (0.1 + 0.3) / 2: drawing items finds no variance, drawing chains would.
-    assert [overall[k] for k in ("difference", "low", "high")] == pytest.approx([0.2, 0.2, 0.2])
+    assert (overall["difference"], overall["low"], overall["high"]) == (pytest.approx(0.2), None, None)
     assert (one["n"], one["difference"]) == (10, pytest.approx(0.1))
     assert changes["all", "accuracy"]["difference"] == 0 and not rises(changes["all", "accuracy"])
 
@@ -158,6 +159,9 @@ def test_accuracy_before_and_after_has_a_width_also_where_all_are_wrong_or_right
     assert (row["before"], row["before_low"], row["before_high"]) == (0.0, *wilson_interval(0, 10))
     assert (row["after"], row["after_low"], row["after_high"]) == (1.0, *wilson_interval(10, 10))
     assert "Wilson" in row["method"] and row["n"] == 20
+    # 1 - 0 in every item: no resample differs, and a certain +1 would be more than ten items can tell.
+    assert (row["difference"], row["low"], row["high"], row["p"]) == (1.0, None, None, None)
+    assert "does not vary between items" in row["note"]
 
 
 def test_a_lost_score_leaves_the_pair_out_and_is_counted():
@@ -168,12 +172,15 @@ def test_a_lost_score_leaves_the_pair_out_and_is_counted():
 
 
 def test_sentences_say_what_pays():
-    before = {(m, f"i{n}"): 0.5 for m in "AB" for n in range(6)}
-    pays = compare(scored(before, {key: 0.6 for key in before}), 100)
-    assert next(sentences(pays)).startswith(
-        "filler PAYS: ARIA +0.100 [+0.100, +0.100] over 12 chains of 6 items; it raises M1"
+    before = {(m, f"i{n}"): 0.5 for m in "AB" for n in range(10)}
+    up = {"i0": 0.2, "i1": 0.0}  # beside the others' 0.1: all ten rise by 0.1 in the mean
+    higher = {key: 0.5 + up.get(key[1], 0.1) for key in before}
+    pays = compare(scored(before, higher), 100)
+    assert next(sentences(pays)).startswith("filler PAYS: ARIA +0.100 [+0.0")
+    assert "over 20 chains of 10 items; it raises M1 +0.100" in next(sentences(pays))
+    not_all = compare(
+        scored(before, {key: value if key[0] == "A" else 0.1 for key, value in higher.items()}), 100
     )
-    not_all = compare(scored(before, {key: 0.6 if key[0] == "A" else 0.1 for key in before}), 100)
     told = next(sentences(not_all))
     assert "filler does not pay: it raises no metric, and ARIA changes by -0.150" in told
     assert told.endswith("It pays for A (+0.100).")
@@ -181,12 +188,33 @@ def test_sentences_say_what_pays():
     assert next(sentences(lost)) == "filler: no chain has an ARIA score both before and after."
 
 
+def test_a_rise_that_may_be_none_or_rests_on_few_items_does_not_tell_and_a_fall_does_not_pay():
+    before = {("A", f"i{n}"): 0.5 for n in range(12)}
+    # One of twelve rises by 0.36, the others stay: the mean is 0.03, and a third of the resamples lack that one.
+    one = {key: 0.86 if key[1] == "i0" else 0.5 for key in before}
+    told = next(sentences(compare(scored(before, one), 200)))
+    assert told.startswith(
+        "filler: whether it pays cannot be told from 12 chains: ARIA changes by +0.030 [+0.000"
+    )
+    alike = next(sentences(compare(scored(before, dict.fromkeys(before, 0.6)), 50)))
+    assert "cannot be told" in alike and alike.endswith(
+        "ARIA changes by +0.100 over 12 chains of 12 items, which is alike in every item."
+    )
+    none = next(sentences(compare(scored(before, before), 50)))
+    assert none.startswith("filler does not pay: it raises no metric, and ARIA changes by +0.000 over")
+    nine = {("A", f"i{n}"): 0.5 for n in range(9)}
+    few = next(sentences(compare(scored(nine, {k: 0.7 + n / 100 for n, k in enumerate(nine)}), 50)))
+    assert few.startswith("filler: ARIA changes by +0.240 [") and few.endswith(
+        "too few items to tell whether it pays."
+    )
+
+
 def test_one_item_has_no_interval_and_tells_nothing(capsys):
     changes = compare(scored({("A", "i"): 0.1}, {("A", "i"): 0.9}), 100)
     row = changes.to_pylist()[0]
     assert row["low"] is None and not rises(row)
     assert next(sentences(changes)) == (
-        "filler: ARIA changes by +0.800 over 1 chain of 1 item, and one item does not tell whether it pays."
+        "filler: ARIA changes by +0.800 over 1 chain of 1 item, too few items to tell whether it pays."
     )
     show(changes)
     assert "Only 1 item: there are no intervals." in capsys.readouterr().out
@@ -206,10 +234,10 @@ def test_the_report_shows_every_manipulation_and_says_that_items_are_few(capsys)
     text = capsys.readouterr().out
     assert (
         "filler" in text
-        and "+0.100+" in text
+        and "+0.100 " in text
         and "Only 6 items" in text
         and "[b]x" in text
-        and "PAYS" in text
+        and "too few items" in text
     )
 
 

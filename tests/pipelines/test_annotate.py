@@ -78,6 +78,25 @@ def test_what_cannot_be_read_is_named(tmp_path):
         annotate("groups=0")
 
 
+def test_reading_fewer_files_loses_no_rater_and_tells_of_fewer_ratings(tmp_path, capsys):
+    study = tmp_path / "study"
+    annotate(f"run={write_run(tmp_path / 'run', results())}", f"out={study}", "per_model=2", "groups=2")
+    plan = json.loads((study / "plan.json").read_text())
+    mine = [chain["code"] for chain in plan["chains"] if chain["group"] == "1"]
+    assert len(mine) == 2
+    about = {"study": plan["study"], "group": "1", "annotated_at": "2026-02-02T00:00:00Z"}
+    for name, rater, rated in (("a", "ann", mine), ("b", "bo", mine), ("b1", "bo", mine[:1])):
+        saved = [{**about, "rater": rater, "chain": code, "rating": 4} for code in rated]
+        (tmp_path / f"{name}.json").write_text(json.dumps(saved))
+    annotate(f"read=[{tmp_path / 'a.json'},{tmp_path / 'b.json'}]", f"out={study}")
+    assert "no ratings yet of group 2" in capsys.readouterr().out
+    with pytest.raises(ConfigError, match="holds 2 ratings of 'bo', whose files were not given"):
+        annotate(f"read=[{tmp_path / 'a.json'}]", f"out={study}")
+    assert pq.read_table(study / "ratings.parquet")["rating"].to_pylist() == [4] * 4
+    annotate(f"read=[{tmp_path / 'a.json'},{tmp_path / 'b1.json'}]", f"out={study}")
+    assert "'bo' has 1 ratings here, and had 2 in the earlier ratings.parquet" in capsys.readouterr().out
+
+
 @pytest.mark.weights
 def test_raters_rate_by_keyboard_stop_resume_save_and_are_read(tmp_path, capsys):
     soundfile.write(tmp_path / "bark.wav", np.zeros(800), 8000)
@@ -98,6 +117,14 @@ def test_raters_rate_by_keyboard_stop_resume_save_and_are_read(tmp_path, capsys)
                 if place < len(keys) - 1 and keys[place + 1] != "0":
                     tab.keyboard.press("ArrowRight")
             told = "2 of 3 rated." if rater == "ann" else "3 of 3 rated."  # 1, then 2 taken back, then 5
+            assert tab.inner_text("#count") == told
+            # A key without a name (an input method sends such) is no rating.
+            tab.evaluate(
+                "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '', bubbles: true}))"
+            )
+            tab.evaluate(
+                "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '12', bubbles: true}))"
+            )
             assert tab.inner_text("#count") == told
             assert tab.evaluate("window.owned") is None
             assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -12,7 +12,7 @@ import soundfile
 from hydra import compose, initialize_config_dir
 
 from operators.aggregate import MEASURES, finish_rows, summarise
-from operators.schema import result_schema
+from operators.schema import METRICS, result_schema
 from operators.tables import TableError
 from pipelines.config import CONF, ConfigError
 from pipelines.report import main
@@ -488,6 +488,31 @@ def test_trials_of_which_there_are_too_many_keep_their_rows_and_say_where_the_re
         ).wait_for()
         tab.uncheck("#deep")
         assert count(tab) == "0 of 6 trials."
+
+
+@pytest.mark.weights
+def test_few_items_are_those_of_the_column_and_values_alike_have_no_interval(tmp_path):
+    """30 items, M4 scored for three of them, M1 the same for all: 0.5 of 30 items."""
+    lacks = {METRICS[3]: None, f"{METRICS[3]}_reason": "no_steps"}
+    rows = [row(f"i{n}", "only", n, "x", **{METRICS[0]: 0.5} | (lacks if n > 2 else {})) for n in range(30)]
+    uri = page_of(tmp_path / "run", finish_rows(pa.Table.from_pylist(rows, schema=result_schema())))
+    with opened() as tab:
+        ready(tab, uri)
+        told = tab.locator("#leaderboard .board caption").inner_text()
+        assert (
+            "30 items." in told
+            and "Few items in M4, ARIA (3 at the least): their intervals are rough." in told
+        )
+        first, fourth = (
+            tab.locator("#leaderboard .board tbody td").nth(place).inner_text() for place in (0, 3)
+        )
+        assert "no interval: values alike" in first and " to " in fourth and "no interval" not in fourth
+        for column, least in (
+            (METRICS[3], 1),
+            ("accuracy", 10),
+        ):  # ten items of each category, one of them with M4
+            tab.select_option("#category-measure", column)
+            assert f"({least} at the least)" in tab.locator("#categories caption").first.inner_text()
 
 
 @pytest.mark.weights

@@ -106,7 +106,7 @@ class Session {
 
   key(event) {
     if (!this.rater || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input")) return;
-    if ("12345".includes(event.key)) this.rate(Number(event.key));
+    if (/^[1-5]$/.test(event.key)) this.rate(Number(event.key));
     if (event.key === "0") this.rate(null);
     if (event.key === "ArrowRight" && !event.target.matches("audio")) this.go(this.at + 1);
     if (event.key === "ArrowLeft" && !event.target.matches("audio")) this.go(this.at - 1);

@@ -14,10 +14,19 @@ function rankCell(column, cell) {
   const td = node("td", { class: `n${ranked ? " rank" : ""}${ranked && cell.rank === 1 ? " best" : ""}` }, cellText(column, cell.value));
   if (ranked) td.style.setProperty("--level", Math.round(8 * cell.level));
   if (cell.low !== null) td.append(node("small", {}, `${cellText(column, cell.low)} to ${cellText(column, cell.high)}`));
+  else if (cell.value !== null && (cell.n_items ?? cell.n) > 1) td.append(node("small", {}, "no interval: values alike"));
   const items = cell.n_items === undefined || cell.n_items === cell.n ? "" : ` of ${cell.n_items} items`;
   td.append(node("small", {}, `n = ${cell.n}${items}`));
   td.title = cell.rank ? `rank ${cell.rank} of ${cell.of}` : "not ranked";
   return td;
+}
+
+/** How many items a value rests on: the cell's own, where a metric is not scored for all items; a share counts rows, of its model's items at the most. */
+function itemsOf(entry, cell) { return cell.n_items ?? Math.min(cell.n, entry.n_items); }
+
+/** The fewest items that a value of these columns rests on; Infinity where there is no value. */
+function fewest(entries, columns) {
+  return Math.min(...entries.flatMap((entry) => columns.map((column) => entry.cells[column] && entry.cells[column].value !== null ? itemsOf(entry, entry.cells[column]) : Infinity)));
 }
 
 /** A table of models whose column heads sort it. */
@@ -43,11 +52,18 @@ function boardTable(caption, columns, entries, first = "Model") {
   return box;
 }
 
+/** Says which columns rest on few items in some model. */
+function fewNote(board, columns) {
+  const rough = columns.filter((column) => fewest(board.models, [column]) < 20);
+  if (!rough.length) return "";
+  return rough.length === columns.length ? " Few items: the intervals are rough." : ` Few items in ${rough.map(headOf).join(", ")} (${fewest(board.models, rough)} at the least): their intervals are rough.`;
+}
+
 function leaderboard(board, labels) {
   const metrics = Object.keys(labels);
   const n = board.models.map((entry) => entry.n_items);
   const told = `${board.benchmark}: ${span(n)} items. ` +
-    `The stronger the colour, the better the rank in the column; small print: 95% intervals over items (Student's, cut at 0 and 1; for shares Wilson's), and n, the rows that have the value.${Math.min(...n) < 20 ? " Few items: the intervals are rough." : ""}`;
+    `The stronger the colour, the better the rank in the column; small print: 95% intervals over items (Student's, cut at 0 and 1, none where values are alike; for shares Wilson's), and n, the rows that have the value.${fewNote(board, [...metrics, ...PERCENT])}`;
   const { charts } = board;
   const lines = charts.correlation_lines;
   return [
@@ -73,7 +89,7 @@ function categoryTables(blocks, labels) {
     const column = choice.value;
     place.replaceChildren(...blocks.flatMap((block) => {
       const models = [...new Set(block.groups.flatMap((group) => group.models.map((entry) => entry.model)))];
-      const least = Math.min(...block.groups.flatMap((group) => group.models.map((entry) => entry.n_items)));
+      const least = fewest(block.groups.flatMap((group) => group.models), [column]);
       const few = least < 20 ? ` Few items in some groups (${least} at the least): their intervals are rough.` : "";
       const rows = block.groups.map((group) => node("tr", {}, node("th", { scope: "row" }, group.group, node("small", {}, `n = ${span(group.models.map((entry) => entry.n_items))}`)),
         models.map((model) => {

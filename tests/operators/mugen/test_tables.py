@@ -137,6 +137,15 @@ def test_no_items_have_no_accuracy():
     assert set(accuracy(0, 0).values()) == {None}
 
 
+def test_a_gain_that_every_item_shares_has_no_interval_and_is_printed_without_one():
+    rows = answers("m", "direct", [False] * 3) + answers("m", "apsc_cot", [True] * 3)
+    summary, out = summarise(table(rows), 200), io.StringIO()
+    gain = next(row for row in summary.to_pylist() if row["strategy"] == "apsc_cot")
+    assert [gain[name] for name in ("gain", "gain_low", "gain_high", "gain_p")] == [1.0, None, None, None]
+    show(summary, *(s.empty_table() for s in (SCALING, CURVE, POSITIONS, AGREEMENT)), file=out)
+    assert "+100.00" in out.getvalue() and "+100.00 [" not in out.getvalue()
+
+
 def test_what_is_printed_holds_the_numbers_and_no_markup():
     rows = answers("[red]m", "direct", [True, False, False]) + answers(
         "[red]m", "apsc_cot", [True, True, False]
