@@ -1,6 +1,7 @@
 """`python -m pipelines.stress` on a finished run: toys on a real Ray, and the offline scorers on a few chains."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from operators.benchmarks.sample import Sample
 from operators.fingerprint import fingerprint
 from operators.frames import with_columns
 from operators.schema import METRICS
-from operators.stress import NAMES, ORIGINAL
+from operators.stress import ALIKE, NAMES, ORIGINAL
 from pipelines import stress
 from pipelines.config import CONF, Cluster, ConfigError
 from pipelines.execution import session
@@ -44,7 +45,7 @@ def toy_run(tmp_path_factory):
 
 
 @pytest.mark.weights
-def test_toys_count_words_of_the_reasoning_so_that_only_longer_reasoning_pays(toy_run, capsys):
+def test_toys_count_words_of_the_reasoning_and_three_items_do_not_tell_what_pays(toy_run, capsys):
     changes = {(r["manipulation"], r["outcome"]): r for r in stressed(toy_run, TOY_PATH, "scorers=toy")}
     assert {name for name, _ in changes} == set(NAMES)
     rows = pq.read_table(toy_run / "stress" / "stress_rows.parquet").to_pylist()
@@ -55,12 +56,15 @@ def test_toys_count_words_of_the_reasoning_so_that_only_longer_reasoning_pays(to
             expected = (words[name] - words[ORIGINAL]) / 100
             assert changes[name, outcome]["difference"] == pytest.approx(expected), (name, outcome)
     findings = (toy_run / "stress" / "stress_findings.md").read_text()
-    assert (
-        r"- every\_choice PAYS: ARIA +" in findings
-        and r"- all\_music does not pay: it raises no metric" in findings
-    )
+    for name, sign in ((r"every\_choice", r"\+"), (r"filler", "-")):
+        assert re.search(
+            rf"- {re.escape(name)}: ARIA changes by {sign}\d.*, too few items to tell", findings
+        ), name
+    assert "PAYS" not in findings and changes["every_choice", "aria"]["low"] > 0
     assert findings.endswith("- Only 3 items: the intervals are rough.\n")
-    assert {change["note"] for change in changes.values()} == {"few items (3): the interval is rough"}
+    few = "few items (3): the interval is rough"
+    assert {change["note"] for change in changes.values()} == {few, f"{few}; {ALIKE}"}
+    assert all((change["low"] is None) == (ALIKE in change["note"]) for change in changes.values())
     said = capsys.readouterr()
     assert "Only 3 items" in said.out and "scored by another" not in said.err
     assert "pipelines.report" not in said.out, "what it leaves is no run"
