@@ -99,8 +99,8 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
         compare_judges(folder, ratings, summary)
     report_store(journal, folder)
     print(f"as a page, with every response: python -m pipelines.report run={folder}")
-    if told := unheard(results):
-        print(f"note: {told}", file=sys.stderr)
+    if note := unheard(results):
+        print(f"note: {note}", file=sys.stderr)
     stop_if_failing(settings.max_failure_rate, journal, results)
 
 
