@@ -1,4 +1,4 @@
-"""The expressions by which statements about an answer are told: cues, denials of cues, conclusions, refusals, conditions, revisions.
+"""The expressions by which statements about an answer are told: cues, denials, conclusions, refusals, conditions, revisions, lists.
 
 `operators.answer_statements` reads sentences with them, in which the choices are marks already (`operators.answer_marks`).
 The words cover what models write, in several languages.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from operators.answer_marks import LETTER_MARK, MARK
+from operators.answer_marks import LETTER_MARK, MARK, PART, TEXT_MARK
 
 NOUNS = (
     r"\bans\b(?=\s?[:=])|(?<!to )(?<!not )\banswers?\b(?!\s(?:choices|options|this|the question|from|accurately))|\bsolution\b|\brespuesta\b|\bréponse\b|"
@@ -135,4 +135,51 @@ DOUBTS = re.compile(
 )
 REVISES = re.compile(
     r"\b(?:wait|actually|however|but|correction|on second thought|instead|reconsider\w*|no)\b", re.IGNORECASE
+)
+SHARE = re.compile(r"(\d{1,3})(?:\.\d+)?\s?%")
+APPOSED = re.compile(
+    rf"({LETTER_MARK})[\s)\]\"'*]{{0,4}},?\s{{0,2}}[(-]?\s?"
+    r"(?:which\s(?:is|means|says|stands for)|that\sis|namely|meaning|i\.?e\.?|(?:as|because|since)\s(?:it|this|that)(?:'s|\sis|\swas))"
+    rf"\b,?\s(?:(?:clearly|simply|the|an?|option|choice|answer)\s){{0,3}}[\"'(]{{0,2}}({TEXT_MARK})(?!{PART})(?=\W*(?:[.,;)!]|\Z))",
+    re.IGNORECASE,
+)
+BEFORE_OTHER = re.compile(
+    rf"{TEXT_MARK}[\"')\]]{{0,2}}[\s,(]{{1,3}}or\s(?:(?:perhaps|possibly|maybe)\s)?[\"'(]{{0,2}}"
+    r"(?!any|no|not|another|other|similar|simply|perhaps|possibly|maybe|rather)\w"
+)
+NONE = r"(?:none|neither|nothing)\b"
+OR_NONE = re.compile(
+    rf"{MARK}[\"')\]]{{0,2}}[\s,(]{{1,3}}or\s(?:(?:perhaps|possibly|maybe|else|rather)\s)?{NONE}|\b{NONE}[\s,(]{{1,3}}or\s(?:\w+\s){{0,2}}?{MARK}",
+    re.IGNORECASE,
+)
+AFTER_OTHER = re.compile(
+    rf"(?<!\bmore)(?<!\bone)\w[\"')\]]{{0,2}}\sor\s[\"'(]{{0,2}}(?:an?\s|the\s)?{TEXT_MARK}"
+)
+# "Let me go through the options one by one.", "The sources are listed below.": what follows may be the first of a list
+# that was cut off.
+LISTS = re.compile(
+    r"\b(?:consider|go|look|walk|run|examine|evaluate|check|weigh|compare|analy[sz]e|assess|discuss)\b[^.!?]{0,40}"
+    r"\b(?:options|choices|candidates|possibilities|each|in turn|one by one)\b|\b(?:below|follows|following)\W*\Z",
+    re.IGNORECASE,
+)
+# "I would rule out the following.", "Here is the worst match.": what follows is no answer.
+REJECTS = re.compile(
+    r"\b(?:rul(?:e|es|ed|ing) out|exclud\w+|eliminat\w+|reject\w*|discard\w*|dismiss\w*|wrong|incorrect|except|worst|least)\b",
+    re.IGNORECASE,
+)
+POINTS = re.compile(
+    r"\A\W*(?:here|below)\b|\bfollowing\b|\b(?:below|this|these|one|choice|option)\W*\Z", re.IGNORECASE
+)
+# "These are incorrect.", "I can rule those out.": what is rejected is only pointed at, and may be what stands below. "The others
+# are wrong." and "Engines are ruled out." say what they reject, and it is not the line below.
+POINTED = (
+    r"(?:(?:all|both|each|any)\s(?:of\s)?)?(?:(?:these|those|this|that|the)\s(?:ones?|options?|choices?|answers?|candidates?)"
+    r"|these|those|they|them|this|that|it)"
+)
+DISOWNS = re.compile(
+    rf"\W*(?:\w+,?\s)?(?:(?:{POINTED}\s(?:\w+\s){{1,3}}?)?(?:wrong|incorrect|false|implausible|impossible)"
+    rf"|{POINTED}\s(?:\w+\s){{1,3}}?(?:ruled out|excluded|eliminated|rejected|discarded|dismissed)"
+    rf"|{POINTED}\s(?:\w+n['’]t|\w+\snot|cannot|never)\s(?:\w+\s)?(?:fit|match|apply|work)"
+    rf"|(?:\w+\s){{0,3}}?(?:(?:rule|ruled)\s{POINTED}\sout|(?:rule out|exclude|eliminate|reject|discard|dismiss)\s{POINTED}))\W*",
+    re.IGNORECASE,
 )

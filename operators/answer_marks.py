@@ -88,11 +88,16 @@ _GLUE_BEFORE, _GLUE_AFTER = "是为為选選はがを答案", "です입니다�
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of a question, ready for matching. A *group* is the indices of choices with the same text."""
+    """The choices of a question, ready for matching. A *group* is the indices of choices with the same text.
+
+    letters: what a letter by itself stands for; where some choices are letters, those alone. labels: what it stands for in
+    "(B)" or "option B", where the others' places count as well. labelled: such a label with its text, where letters need it.
+    """
 
     groups: tuple[tuple[int, ...], ...]
     group_of: dict[tuple[str, ...], int]
     letters: dict[str, int]
+    labels: dict[str, int]
     labelled: dict[int, re.Pattern[str]]
     empty: frozenset[int]
     given: tuple[str, ...]
@@ -146,6 +151,7 @@ def prepare(choices: tuple[str, ...]) -> Choices:
         groups=tuple(map(tuple, indices.values())),
         group_of=group_of,
         letters=single or labels,
+        labels=labels | single,
         labelled={
             i: _label_and_text(letter, texts[i]) for letter, i in labels.items() if single and texts[i]
         },
@@ -289,20 +295,13 @@ def _texted(match: re.Match[str]) -> str:
 
 def _lettered(match: re.Match[str], choices: Choices) -> str:
     letter = match[match.lastgroup or 0]
-    label = (
-        match.lastgroup in ("bracket", "option")
-        and choices.labelled
-        and letter.upper() not in choices.letters
-    )
-    place = string.ascii_uppercase.find(letter.upper()) if label else -1
-    if place in choices.labelled:
-        return f" {chr(_LETTER + place)} "
     article = (
         match.lastgroup == "bare"
         and letter == "A"
         and re.match(rf"\s+{TEXT_MARK}", match.string[match.end() :][:8])
     )
-    index = None if article else choices.letters.get(letter.upper())
+    known = choices.labels if match.lastgroup in ("bracket", "option") else choices.letters
+    index = None if article else known.get(letter.upper())
     if index is not None:
         return f" {chr(_LETTER + index)} "
     # "I" is a pronoun, and a small letter beyond the choices is no choice letter.

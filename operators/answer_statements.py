@@ -12,7 +12,7 @@ import re
 
 from operators import answer_cues as says
 from operators.answer_clauses import ENDS, FILLER, LIST_WORDS, NEGATES, TOKEN, Verdict, affirmed, all_affirmed
-from operators.answer_marks import LETTER_MARK, MARK, PART, TEXT_MARK, group_of_mark, index_of_mark
+from operators.answer_marks import MARK, PART, TEXT_MARK, group_of_mark, index_of_mark
 
 # A sentence without end may hold any number of cues: the last few decide, and none reaches further than this.
 _CUES, _REACH = 8, 1500
@@ -165,11 +165,8 @@ def supposes(sentence: str) -> bool:
 
 def weighs(sentence: str) -> bool:
     """Whether a sentence gives shares, or none at all, to what it names: "A, 60%; B, 40%", "A: 0%"."""
-    shares = _SHARE.findall(sentence)
+    shares = says.SHARE.findall(sentence)
     return len(shares) > 1 or "0" in shares
-
-
-_SHARE = re.compile(r"(\d{1,3})(?:\.\d+)?\s?%")
 
 
 def would_if(sentence: str) -> bool:
@@ -192,74 +189,22 @@ def retracts(sentence: str) -> Verdict:
     return all_affirmed(sentence[taken_back.end() :] if taken_back else sentence)
 
 
-_APPOSED = re.compile(
-    rf"({LETTER_MARK})[\s)\]\"'*]{{0,4}},?\s{{0,2}}[(-]?\s?"
-    r"(?:which\s(?:is|means|says|stands for)|that\sis|namely|meaning|i\.?e\.?|(?:as|because|since)\s(?:it|this|that)(?:'s|\sis|\swas))"
-    rf"\b,?\s(?:(?:clearly|simply|the|an?|option|choice|answer)\s){{0,3}}[\"'(]{{0,2}}({TEXT_MARK})(?!{PART})(?=\W*(?:[.,;)!]|\Z))",
-    re.IGNORECASE,
-)
-
-
 def apposed(sentence: str) -> list[Verdict]:
     """What a sentence says a letter stands for: "B, which is a dog", "B, as it is a dog"."""
     return [
         Verdict(frozenset([index_of_mark(letter)]), frozenset([group_of_mark(text)]))
-        for letter, text in _APPOSED.findall(sentence)
+        for letter, text in says.APPOSED.findall(sentence)
     ]
 
 
 def unlisted_alternative(sentence: str) -> bool:
     """Whether a choice is offered beside something that is none: "'Lake' or 'Ocean'", "B or none", in either order."""
-    return any(offer.search(sentence) for offer in (_BEFORE_OTHER, _AFTER_OTHER, _OR_NONE))
-
-
-_BEFORE_OTHER = re.compile(
-    rf"{TEXT_MARK}[\"')\]]{{0,2}}[\s,(]{{1,3}}or\s(?:(?:perhaps|possibly|maybe)\s)?[\"'(]{{0,2}}"
-    r"(?!any|no|not|another|other|similar|simply|perhaps|possibly|maybe|rather)\w"
-)
-_NONE = r"(?:none|neither|nothing)\b"
-_OR_NONE = re.compile(
-    rf"{MARK}[\"')\]]{{0,2}}[\s,(]{{1,3}}or\s(?:(?:perhaps|possibly|maybe|else|rather)\s)?{_NONE}|\b{_NONE}[\s,(]{{1,3}}or\s(?:\w+\s){{0,2}}?{MARK}",
-    re.IGNORECASE,
-)
-_AFTER_OTHER = re.compile(
-    rf"(?<!\bmore)(?<!\bone)\w[\"')\]]{{0,2}}\sor\s[\"'(]{{0,2}}(?:an?\s|the\s)?{TEXT_MARK}"
-)
-
-
-# "Let me go through the options one by one.", "The sources are listed below.": what follows may be the first of a list
-# that was cut off.
-_LISTS = re.compile(
-    r"\b(?:consider|go|look|walk|run|examine|evaluate|check|weigh|compare|analy[sz]e|assess|discuss)\b[^.!?]{0,40}"
-    r"\b(?:options|choices|candidates|possibilities|each|in turn|one by one)\b|\b(?:below|follows|following)\W*\Z",
-    re.IGNORECASE,
-)
-# "I would rule out the following.", "Here is the worst match.": what follows is no answer.
-_REJECTS = re.compile(
-    r"\b(?:rul(?:e|es|ed|ing) out|exclud\w+|eliminat\w+|reject\w*|discard\w*|dismiss\w*|wrong|incorrect|except|worst|least)\b",
-    re.IGNORECASE,
-)
-_POINTS = re.compile(
-    r"\A\W*(?:here|below)\b|\bfollowing\b|\b(?:below|this|these|one|choice|option)\W*\Z", re.IGNORECASE
-)
-
-
-# "These are incorrect.", "I can rule those out.": what is rejected is only pointed at, and may be what stands below. "The others
-# are wrong." and "Engines are ruled out." say what they reject, and it is not the line below.
-_POINTED = (
-    r"(?:(?:all|both|each|any)\s(?:of\s)?)?(?:(?:these|those|this|that|the)\s(?:ones?|options?|choices?|answers?|candidates?)"
-    r"|these|those|they|them|this|that|it)"
-)
-_DISOWNS = re.compile(
-    rf"\W*(?:\w+,?\s)?(?:(?:{_POINTED}\s(?:\w+\s){{1,3}}?)?(?:wrong|incorrect|false|implausible|impossible)"
-    rf"|{_POINTED}\s(?:\w+\s){{1,3}}?(?:ruled out|excluded|eliminated|rejected|discarded|dismissed)"
-    rf"|{_POINTED}\s(?:\w+n['’]t|\w+\snot|cannot|never)\s(?:\w+\s)?(?:fit|match|apply|work)"
-    rf"|(?:\w+\s){{0,3}}?(?:(?:rule|ruled)\s{_POINTED}\sout|(?:rule out|exclude|eliminate|reject|discard|dismiss)\s{_POINTED}))\W*",
-    re.IGNORECASE,
-)
+    return any(offer.search(sentence) for offer in (says.BEFORE_OTHER, says.AFTER_OTHER, says.OR_NONE))
 
 
 def leads_on(sentence: str) -> bool:
     """Whether a sentence announces a list, or rejects choices without saying which."""
-    rejects = (_REJECTS.search(sentence) and _POINTS.search(sentence)) or _DISOWNS.fullmatch(sentence)
-    return bool(rejects or (_LISTS.search(sentence) and not has_cue(sentence)))
+    rejects = (says.REJECTS.search(sentence) and says.POINTS.search(sentence)) or says.DISOWNS.fullmatch(
+        sentence
+    )
+    return bool(rejects or (says.LISTS.search(sentence) and not has_cue(sentence)))
