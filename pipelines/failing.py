@@ -27,10 +27,10 @@ def failing(limit: float | None, journal: Journal, rows: pa.Table) -> list[str]:
 def unusable(rows: pa.Table, limit: float | None) -> list[str]:
     """What to say where more than the share `limit` of the items, for null all, cannot be used: how many, by reason, and the
     first one."""
-    unheard = rows["audio_error"]
+    deaf = rows["audio_error"]
     if limit is None and "response" in rows.column_names:
-        unheard = pc.if_else(pc.is_valid(rows["response"]), pa.scalar(None, pa.string()), unheard)
-    bad, n_items = _faulty(rows, pc.coalesce(rows["item_error"], unheard))
+        deaf = pc.if_else(pc.is_valid(rows["response"]), pa.scalar(None, pa.string()), deaf)
+    bad, n_items = _faulty(rows, pc.coalesce(rows["item_error"], deaf))
     passed = len(bad) == n_items > 0 if limit is None else len(bad) > limit * n_items
     return (
         [f"{len(bad)} of {n_items} items have a fault or a clip that cannot be heard: {_counted(bad)}"]

@@ -181,7 +181,7 @@ def _row(trials: list[dict[str, Any]]) -> dict[str, Any]:
         **{name: trials[0][name] for name in ("category", "gold_index")},
         "trial": 0,
         "answer_index": won.index,
-        "answer_index_paper": won.index,
+        "answer_index_paper": won.index,  # MUGEN has one way of reading, so both rules' columns show the vote
         "answer_reason": f"no_vote: none of {len(trials)} trials is readable" if won.index is None else None,
         "response_error": trials[0]["response_error"] if silent else None,
     }

@@ -84,8 +84,9 @@ def read_published(
 ) -> Iterator[dict[str, Any]]:
     """The items of `split` of every task below `path` (or of the one task that `path` is), parts by name, with `place`.
 
-    ranking: the tasks that rank; None: those that say so. The clips are written into the folder `clips`, each sound once, under the digest of its bytes. A row that cannot be
-    used keeps its place with an `item_error`. Raises TableError where this is not that layout.
+    ranking: the tasks that rank; None: those that say so. The clips are written into the folder `clips`, each sound once,
+    under the digest of its bytes. A row that cannot be used keeps its place with an `item_error`. Raises TableError where this
+    is not that layout.
     """
     folder = Path(path).expanduser().resolve()
     tasks = [folder] if (folder / "data").is_dir() else sorted(p.parent for p in folder.glob("*/data"))
