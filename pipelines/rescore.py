@@ -76,14 +76,7 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
     folder = Path(settings.out) if settings.out else free_folder(f"rescore-{series}")
     folder.mkdir(parents=True, exist_ok=True)
     # Before anything is read: a part that comes meanwhile is not one that this night has seen.
-    models = {
-        new: describe(store, fingerprint) for fingerprint, names in named.items() for new in names.values()
-    }
-    voted = [
-        {"model": new, "benchmark": label, **describe(store, fingerprint, "presented")}
-        for fingerprint, names in voting.items()
-        for (_, label), new in names.items()
-    ]
+    seen = seen_of(store, named, voting)
     # Beside the results, because a system's folder for temporary files may be small, or in memory.
     with TemporaryDirectory(dir=folder, prefix=".scratch-") as scratch:
         rows, n_carried, again, votes = night_rows(
@@ -91,23 +84,16 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
         )
         out = outages(last, journal, again, settings.acknowledged)
         told = failing(settings.max_failure_rate, journal, again)
-        since = {name: None for name in told if name in METRIC_STAGES} | {
-            one.metric: one.since for one in out
+        since = {name: None for name in told if name in METRIC_STAGES}
+        since |= {one.metric: one.since for one in out}
+        notes = {
+            **seen,
+            "carried_over": n_carried,
+            "out": since,
+            "votes": votes._asdict(),
+            "not_scored": n_unknown,
         }
-        write_record(
-            folder,
-            config,
-            {"extract": Extract(), **scorers, "read": READER},
-            journal,
-            {
-                "models": models,
-                "carried_over": n_carried,
-                "out": since,
-                "voted": voted,
-                "votes": votes._asdict(),
-                "not_scored": n_unknown,
-            },
-        )
+        write_record(folder, config, {"extract": Extract(), **scorers, "read": READER}, journal, notes)
         record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         now = nights.Night(nights.new_name(), nights.NIGHT_ROW.empty_table(), record)
         summary, failures, compared = summed(rows.last, rows.now, folder / "rows.parquet")
@@ -141,6 +127,19 @@ def report_work(
         )
     if (folder / "results.parquet").exists():
         print(f"as a page, with every response: python -m pipelines.report run={folder}")
+
+
+def seen_of(store: Store, named: Mapping[str, Any], voting: Mapping[str, Any]) -> dict[str, Any]:
+    """What a night's record says of the models whose rows it has, and of those whose trials vote in it."""
+    models = {
+        new: describe(store, fingerprint) for fingerprint, names in named.items() for new in names.values()
+    }
+    voted = [
+        {"model": new, "benchmark": label, **describe(store, fingerprint, "presented")}
+        for fingerprint, names in voting.items()
+        for (_, label), new in names.items()
+    ]
+    return {"models": models, "voted": voted}
 
 
 def describe(store: Store, fingerprint: str, kind: str = "asked") -> dict[str, Any]:
