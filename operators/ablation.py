@@ -21,7 +21,8 @@ import pyarrow as pa
 from operators.analysis.cells import Items
 from operators.analysis.correlations import clustered_rank_correlation, spearman_only
 from operators.analysis.estimates import ESTIMATES, FEW, Line, estimate, percentile_interval, share_interval
-from operators.statistics import eta_squared, kendalls_w, t_interval
+from operators.intervals import t_interval
+from operators.statistics import eta_squared, kendalls_w
 
 N_RESAMPLES = 1000
 OVER_ITEMS = "percentile bootstrap, items drawn with all models and backbones"

@@ -1,5 +1,4 @@
-"""From scored rows to the numbers of a table: ARIA per row, accuracy and means per model, reasons for what is
-missing.
+"""From scored rows to the numbers of a table: ARIA per row, accuracy and means per model.
 
 ARIA-Rubrics, section 3 (ARIA = mean of M1..M6) and Table 1 (mean, standard deviation, accuracy); Table 6
 (no-answer rate). *Our reading*: nothing that failed is left out in silence. A metric that is null makes that
@@ -19,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from operators.intervals import t_interval_of_moments, wilson_interval_of_mean
 from operators.moments import Moments
 from operators.schema import METRICS, result_schema
-from operators.statistics import t_interval_of_moments, wilson_interval_of_mean
 
 MEASURES = (*METRICS, "aria")
 UNCATEGORISED = "uncategorised"
@@ -32,7 +31,7 @@ _RATES = tuple(f"{name}{end}" for name in _SHARES for end in ("", "_low", "_high
 _AVERAGED = (*MEASURES, *(name + suffix for suffix in ("", "_paper") for name in _SHARES))
 # Where an error of a row stands. Unreadable audio alone does not rule out a (recorded) response: it is listed
 # among the reasons and does not make the row count as failed.
-_ERRORS = {"item": "item_error", "audio": "audio_error", "response": "response_error", "row": "row_error"}
+ERRORS = {"item": "item_error", "audio": "audio_error", "response": "response_error", "row": "row_error"}
 
 SUMMARY = pa.schema(
     [(name, pa.string()) for name in ("model", "benchmark", "group_kind", "group")]
@@ -47,20 +46,6 @@ SUMMARY = pa.schema(
     ]
 )
 
-FAILURES = pa.schema(
-    [
-        ("model", pa.string()),
-        ("stage", pa.string()),
-        ("reason", pa.string()),
-        ("n", pa.int64()),
-        ("example_item_id", pa.string()),
-        ("example_benchmark", pa.string()),
-        ("example_trial", pa.int64()),
-    ]
-)
-_EXAMPLE = ("item_id", "benchmark", "trial")
-_WITH_NULLS = pc.ScalarAggregateOptions(skip_nulls=False)
-
 
 def finish_rows(table: pa.Table) -> pa.Table:
     """Add (or replace) `aria`, `correct` and `correct_paper`; the input is not changed.
@@ -72,15 +57,15 @@ def finish_rows(table: pa.Table) -> pa.Table:
 
     Raises ValueError naming the columns of the result schema that the table lacks.
     """
-    table = _typed(table)
+    table = typed(table)
     for metric in METRICS:
-        table = _put(table, metric, _finite(table[metric]))
+        table = put(table, metric, finite(table[metric]))
     total = table[METRICS[0]]
     for metric in METRICS[1:]:
         total = pc.add(total, table[metric])
-    table = _put(table, "aria", pc.divide(total, float(len(METRICS))))
-    table = _put(table, "correct", _correct(table, "answer_index"))
-    return _put(table, "correct_paper", _correct(table, "answer_index_paper"))
+    table = put(table, "aria", pc.divide(total, float(len(METRICS))))
+    table = put(table, "correct", _correct(table, "answer_index"))
+    return put(table, "correct_paper", _correct(table, "answer_index_paper"))
 
 
 def summarise(table: pa.Table) -> pa.Table:
@@ -167,87 +152,14 @@ def _groups(rows: pa.Table) -> list[tuple[str, pa.Array]]:
     ]
 
 
-def failure_reasons(table: pa.Table) -> pa.Table:
-    """How often, per model, what went missing where and why; schema FAILURES, in the order of the stages.
-
-    `stage` is item, audio, response, row, answer (a response from which no answer was read) or the name of a
-    metric; `reason` is the part before the first colon; the example is the row with the least item id that shows it, and
-    of these the first by benchmark and trial.
-    A metric that is null without a reason is `not_scored`, unless the row's own error already says why; an
-    answer without one is `no_answer`.
-    """
-    table = _typed(table)
-    usable = _all_null(table, "item_error", "response_error", "row_error")
-    found = [(stage, pc.is_valid(table[column]), table[column]) for stage, column in _ERRORS.items()]
-    found.append(("answer", pc.and_(usable, pc.is_null(table["answer_index"])), table["answer_reason"]))
-    for metric in METRICS:
-        missing = pc.is_null(_finite(table[metric]))
-        unexplained = pc.and_(pc.is_null(table[f"{metric}_reason"]), pc.invert(usable))
-        found.append((metric, pc.and_not(missing, unexplained), table[f"{metric}_reason"]))
-    return pa.concat_tables([_by_reason(table, *one) for one in found]).sort_by([("model", "ascending")])
-
-
-def reasons_of(table: pa.Table, stage: str, reason: pa.ChunkedArray, tried: pa.ChunkedArray) -> pa.Table:
-    """The same for one `stage` more, whose `reason` (null: none) counts in the rows that it `tried`.
-
-    table: rows with model, item_id, benchmark and trial.
-    """
-    return _by_reason(table, stage, pc.and_(tried, pc.is_valid(reason)), reason)
-
-
-def reasons_together(portions: Sequence[pa.Table]) -> pa.Table:
-    """`failure_reasons` of several portions of rows as one."""
-    examples = [f"example_{name}" for name in _EXAMPLE]
-    table = pa.concat_tables([FAILURES.empty_table(), *portions])
-    table = table.sort_by([(name, "ascending") for name in examples])
-    got = table.group_by(["model", "stage", "reason"], use_threads=False).aggregate(
-        [("n", "sum"), *((name, "first", _WITH_NULLS) for name in examples)]
-    )
-    stages = pa.array([*_ERRORS, "answer", *METRICS])
-    ranked = got.append_column("place", pc.index_in(got["stage"], stages))
-    order = [("model", "ascending"), ("place", "ascending"), ("n_sum", "descending"), ("reason", "ascending")]
-    ranked = ranked.sort_by(order)
-    return pa.table(
-        [
-            ranked[name]
-            for name in ("model", "stage", "reason", "n_sum", *(f"{one}_first" for one in examples))
-        ],
-        schema=FAILURES,
-    )
-
-
-def _by_reason(table: pa.Table, stage: str, missing: pa.ChunkedArray, reason: pa.ChunkedArray) -> pa.Table:
-    named = {name: table[name] for name in ("model", *_EXAMPLE)}
-    rows = pa.table({**named, "reason": reason}).filter(missing)
-    short = pc.utf8_trim_whitespace(
-        pc.replace_substring_regex(rows["reason"], pattern="(?s):.*", replacement="")
-    )
-    rows = _put(rows, "reason", pc.fill_null(short, "no_answer" if stage == "answer" else "not_scored"))
-    rows = rows.sort_by([(name, "ascending") for name in _EXAMPLE])
-    counts = rows.group_by(["model", "reason"], use_threads=False).aggregate(
-        [([], "count_all"), *((name, "first", _WITH_NULLS) for name in _EXAMPLE)]
-    )
-    counts = counts.sort_by([("model", "ascending"), ("count_all", "descending"), ("reason", "ascending")])
-    return pa.table(
-        [
-            counts["model"],
-            pa.repeat(stage, len(counts)),
-            counts["reason"],
-            counts["count_all"],
-            *(counts[f"{name}_first"] for name in _EXAMPLE),
-        ],
-        schema=FAILURES,
-    )
-
-
 def _counted(rows: pa.Table) -> pa.Table:
     """The columns that are summed (0 or 1 per row) beside those that are averaged."""
     valid = pc.is_valid(rows["correct"])
-    responded = pc.and_(valid, _all_null(rows, "response_error", "row_error"))
+    responded = pc.and_(valid, all_null(rows, "response_error", "row_error"))
     flags = {
         "n_rows": pa.repeat(True, len(rows)),
         "n_valid": valid,
-        "n_failed": pc.invert(_all_null(rows, "item_error", "response_error", "row_error")),
+        "n_failed": pc.invert(all_null(rows, "item_error", "response_error", "row_error")),
     }
     for suffix in ("", "_paper"):
         answered = pc.and_(valid, _has_answer(rows, f"answer_index{suffix}"))
@@ -355,26 +267,26 @@ def _has_answer(table: pa.Table, answer: str) -> pa.ChunkedArray:
     return pc.and_(pc.is_valid(table[answer]), pc.is_null(table["response_error"]))
 
 
-def _all_null(table: pa.Table, *names: str) -> pa.ChunkedArray:
+def all_null(table: pa.Table, *names: str) -> pa.ChunkedArray:
     mask = pc.is_null(table[names[0]])
     for name in names[1:]:
         mask = pc.and_(mask, pc.is_null(table[name]))
     return mask
 
 
-def _finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.is_finite(values), values, pa.scalar(None, pa.float64()))
 
 
-def _put(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
+def put(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
     if name in table.column_names:
         return table.set_column(table.column_names.index(name), name, column)
     return table.append_column(name, column)
 
 
-def _typed(table: pa.Table) -> pa.Table:
+def typed(table: pa.Table) -> pa.Table:
     """`table` with the declared type for each column read here, so that a column of nulls computes."""
-    needed = ["item_id", "model", "benchmark", "category", "groups", "gold_index", *_ERRORS.values()]
+    needed = ["item_id", "model", "benchmark", "category", "groups", "gold_index", *ERRORS.values()]
     needed += [
         "answer_index",
         "answer_reason",
@@ -386,5 +298,5 @@ def _typed(table: pa.Table) -> pa.Table:
     if missing:
         raise ValueError(f"a result table needs the columns {missing}; it has {table.column_names}")
     for name in needed:
-        table = _put(table, name, pc.cast(table[name], result_schema().field(name).type))
+        table = put(table, name, pc.cast(table[name], result_schema().field(name).type))
     return table

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from operators.fingerprint import differing
+from operators.intervals import t_interval_of_moments, wilson_interval_of_mean
 from operators.moments import Moments
 from operators.moved import COMPARED, Comparison, Moved
 from operators.nights import Night
 from operators.schema import METRICS
-from operators.statistics import t_interval_of_moments, wilson_interval_of_mean
 
 _TEXT = 60
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from operators.intervals import interval_of_mean
 from operators.modes import Profile, modes_of_profiles
 from operators.perturbation_effects import Behaviour, mode_of_behaviour
-from operators.statistics import interval_of_mean
 
 _MEANS = ("m2_inter_step_coherence", "m4_step_causality", "m5_reasoning_progress")
 MODES_TABLE = pa.schema(

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from operators.intervals import wilson_interval
 from operators.modes import Mode
 from operators.perturbations import NOTHING_TO_INJECT
-from operators.statistics import paired_bootstrap, wilson_interval
+from operators.statistics import paired_bootstrap
 
 N_RESAMPLES = 10_000
 

@@ -26,9 +26,10 @@ from operators.analysis.estimates import few as few_items
 from operators.audio import ProbeAudio
 from operators.cot import SLOTS, Slots
 from operators.frames import with_columns
+from operators.intervals import ROUNDING, wilson_interval_of_clusters
 from operators.manipulations import MANIPULATIONS, Case, Manipulation, render
 from operators.schema import CLIPS, ITEM, RESPONSE
-from operators.statistics import ROUNDING, paired_bootstrap, wilson_interval_of_clusters
+from operators.statistics import paired_bootstrap
 
 ORIGINAL = "original"
 SILENCE, OTHER_CLIP = "silence", "other_clip"

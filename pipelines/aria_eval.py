@@ -16,12 +16,13 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
 
-from operators.aggregate import failure_reasons, finish_rows, summarise
+from operators.aggregate import finish_rows, summarise
 from operators.audio import ProbeAudio
 from operators.base import Spec, Stage
 from operators.benchmarks.identity import notes_of
 from operators.benchmarks.published import Published
 from operators.extraction import Extract
+from operators.failures import failure_reasons
 from operators.lalms.recorded import Recorded, RecordedResponses
 from operators.leaderboard import show
 from operators.schema import ITEM, RESPONSE

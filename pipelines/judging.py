@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from operators.aggregate import FAILURES, reasons_of
 from operators.asked import PLACE
 from operators.base import Stage
+from operators.failures import FAILURES, reasons_of
 from operators.judges.chain_judge import ChainJudge
 from operators.judges.judge_table import RATINGS, judged, show, to_markdown
 from operators.store import Store

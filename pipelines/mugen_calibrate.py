@@ -16,9 +16,9 @@ from typing import Any
 from omegaconf import DictConfig
 
 from operators.columns import RowError, is_null, number_of, text_of
+from operators.intervals import wilson_interval
 from operators.judges.option_judge import JudgeError, calibrate
 from operators.mugen.options import Asked, verdict_lost
-from operators.statistics import wilson_interval
 from operators.tables import Row, TableError, read_rows, shown
 from pipelines.config import ConfigError, build, entry, plain
 from pipelines.mugen_settings import MugenCalibrate

@@ -19,13 +19,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from operators import nights, parts
-from operators.aggregate import failure_reasons, finish_rows, moments, reasons_together, summary_of
+from operators.aggregate import finish_rows, moments, summary_of
 from operators.asked import answered, with_answers
 from operators.base import Spec
 from operators.buckets import Buckets, groups
 from operators.carrying import QUESTION, carry, identity, questions, untouched, whole
 from operators.drift import Outage
 from operators.extraction import Extract
+from operators.failures import failure_reasons, reasons_together
 from operators.fingerprint import fingerprint
 from operators.locators import shown
 from operators.moved import Comparison

@@ -17,10 +17,11 @@ import pyarrow.parquet as pq
 from omegaconf import DictConfig
 from rich.console import Console
 
-from operators.aggregate import failure_reasons, finish_rows
+from operators.aggregate import finish_rows
 from operators.base import Spec, Stage
 from operators.export import to_csv, write_all
 from operators.extraction import Extract
+from operators.failures import failure_reasons
 from operators.fingerprint import fingerprint
 from operators.frames import with_columns
 from operators.leaderboard import markdown_cell

@@ -21,8 +21,8 @@ from pydantic.dataclasses import dataclass
 
 from operators.audio import AudioError, Clip, decode
 from operators.chat_api import UNAVAILABLE, ChatEndpoint, ChatUnavailable
+from operators.intervals import t_interval
 from operators.prompts import Prompt
-from operators.statistics import t_interval
 
 RATINGS = ("politeness", "helpfulness", "naturalness", "fluency")
 

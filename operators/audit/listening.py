@@ -22,9 +22,9 @@ import pyarrow as pa
 from operators.analysis.ratings import alpha
 from operators.columns import RowError, number_of, short, text_of
 from operators.fetching import AudioError, fetch
+from operators.intervals import wilson_interval
 from operators.pages.embed import page
 from operators.reporting.clips import media_type
-from operators.statistics import wilson_interval
 from operators.tables import Row, TableError, read_bytes, read_rows, shown
 
 _INERT = re.compile(r"'+[=+\-@\t\r\n]")

@@ -22,7 +22,8 @@ from operators.audit_states import (
     state_masses,
     youdens_j,
 )
-from operators.statistics import paired_bootstrap, wilson_interval_of_clusters
+from operators.intervals import wilson_interval_of_clusters
+from operators.statistics import paired_bootstrap
 
 Row = dict[str, Any]
 ABOUT = [("model", pa.string()), ("benchmark", pa.string()), ("kind", pa.string()), ("control", pa.string()), ("cue", pa.string())]  # fmt: skip

@@ -22,7 +22,7 @@ from operators.analysis.estimates import few
 from operators.audit.profile_intervals import BOUNDS
 from operators.audit.tables import grouped
 from operators.audit_states import STATE_NAMES
-from operators.statistics import newcombe_interval, wilson_interval_of_mean
+from operators.intervals import newcombe_interval, wilson_interval_of_mean
 
 Row = Mapping[str, Any]
 ALL = "all judges"

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from operators.intervals import t_interval
 from operators.leaderboard import ABSENT, MIN_WIDTH, markdown_cell, printable
-from operators.statistics import t_interval
 
 # One rating of one response.
 RATINGS = pa.schema(

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from operators.mugen.positions import Readable, position_bias, readable
-from operators.mugen.presentation import GenerationSet
-from operators.mugen.votes import cells, pairwise_agreement, trials_curve
-from operators.statistics import (
-    paired_bootstrap,
+from operators.intervals import (
     wald_interval,
     wilson_interval,
     wilson_interval_of_clusters,
     wilson_interval_of_mean,
 )
+from operators.mugen.positions import Readable, position_bias, readable
+from operators.mugen.presentation import GenerationSet
+from operators.mugen.votes import cells, pairwise_agreement, trials_curve
+from operators.statistics import paired_bootstrap
 
 BASELINE = "direct"
 _WHERE = [("model", pa.string()), ("benchmark", pa.string()), ("n_candidates", pa.int64())]

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from operators.aggregate import MEASURES, failure_reasons, summarise
+from operators.aggregate import MEASURES, summarise
 from operators.analysis.cells import Cells, cells_of_rows, values_of
 from operators.analysis.correlations import over_chains
 from operators.analysis.estimates import share_interval
+from operators.failures import failure_reasons
 from operators.reporting import charts
 from operators.reporting.drawing import draw
 from operators.reporting.items import LABELS

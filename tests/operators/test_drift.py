@@ -8,9 +8,9 @@ import pytest
 
 from operators import drift_report
 from operators.drift import differences, drift, other_scorers, unrecorded_scorers
+from operators.intervals import t_interval
 from operators.nights import NIGHT_ROW, Night, finished, last, load, new_name, stream
 from operators.schema import METRICS
-from operators.statistics import t_interval
 from operators.store import Store, StoreError
 
 M2, M3 = METRICS[1], METRICS[2]

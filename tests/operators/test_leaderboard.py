@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from operators.aggregate import failure_reasons, summarise
+from operators.aggregate import summarise
+from operators.failures import failure_reasons
 from operators.leaderboard import printable, render, show, to_markdown
 from operators.schema import METRICS
 from tests.operators.test_aggregate import NO_SCORE, results

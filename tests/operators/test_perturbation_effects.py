@@ -2,9 +2,9 @@
 
 import pytest
 
+from operators.intervals import wilson_interval
 from operators.perturbation_effects import Behaviour, Continued, behaviour_of, effects, mode_of_behaviour
 from operators.perturbations import NOTHING_TO_INJECT
-from operators.statistics import wilson_interval
 
 TITLES = {"cot": "Original CoT", "answer_swap": "AnsSwap"}
 

@@ -7,9 +7,9 @@ import pytest
 
 from operators.aggregate import MEASURES, finish_rows
 from operators.frames import with_columns
+from operators.intervals import wilson_interval
 from operators.manipulations import MANIPULATIONS
 from operators.schema import CLIPS, ITEM
-from operators.statistics import wilson_interval
 from operators.stress import (
     ALIKE,
     NAMES,

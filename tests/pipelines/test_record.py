@@ -4,7 +4,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from operators.aggregate import FAILURES, SUMMARY
+from operators.aggregate import SUMMARY
+from operators.failures import FAILURES
 from pipelines.aria_eval import evaluate
 from pipelines.config import ConfigError
 from pipelines.lookup import Tally

@@ -8,7 +8,7 @@ import pytest
 from operators.audio import AudioError
 from operators.audit.listening import Rating, agreement, listeners, listening_page, read_exports
 from operators.benchmarks.emotions import EmotionAudit
-from operators.statistics import wilson_interval
+from operators.intervals import wilson_interval
 from operators.tables import TableError
 from pipelines.listen import read_back
 from tests.browser import opened

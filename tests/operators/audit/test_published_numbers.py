@@ -7,7 +7,7 @@ percentage of n calls is possible only if some k of n rounds to it.
 import pytest
 
 from operators.audit_states import conditional_potemkin_rate
-from operators.statistics import wilson_interval
+from operators.intervals import wilson_interval
 
 SINGLE, SINGLE_CALLS = 189, 378  # section 4.1
 POSITIONAL, POSITIONAL_CALLS = 500, 1000  # appendix B.2.1

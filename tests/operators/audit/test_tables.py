@@ -15,7 +15,7 @@ from operators.audit.outcomes import instances, judged
 from operators.audit.presentation import PROBES, Design, planned_calls
 from operators.audit.tables import ACCURACY, RATES, STATES, tables
 from operators.audit_states import STATE_NAMES, agreement_rate, youdens_j
-from operators.statistics import wilson_interval, wilson_interval_of_mean
+from operators.intervals import wilson_interval, wilson_interval_of_mean
 from tests.audit_toys import items_of, judge, positional, reply, single, wrong
 
 N = 40

@@ -7,7 +7,7 @@ from operators.audit.balance import RATINGS, balance, clip_values, read_ratings,
 from operators.audit.tables import states as states_table
 from operators.audit.validity import ALL, correlations, profiles, rankings, swaps
 from operators.audit_states import STATE_NAMES
-from operators.statistics import wilson_interval
+from operators.intervals import wilson_interval
 
 
 def states(model, counts, n_excluded=0, cue="none", control="none", benchmark="b"):

@@ -5,6 +5,7 @@ import io
 import pyarrow as pa
 import pytest
 
+from operators.intervals import wilson_interval, wilson_interval_of_mean
 from operators.mugen.presentation import DIMENSIONS
 from operators.mugen.report import show, with_interval
 from operators.mugen.tables import (
@@ -19,7 +20,6 @@ from operators.mugen.tables import (
     summarise,
 )
 from operators.mugen.votes import TRIALS, VOTES
-from operators.statistics import wilson_interval, wilson_interval_of_mean
 
 # MUGEN Table 2 with the number of items of each column (the paper's 1,750 in all).
 ITEMS = dict(zip(DIMENSIONS, (150, 200, 400, 250, 250, 250, 250), strict=True))
