@@ -6,81 +6,33 @@ import re
 from dataclasses import dataclass
 
 from operators.answer_marks import LETTER_MARK, MARK, PART, TEXT_MARK, Choices, group_of_mark, index_of_mark
+from operators.answer_words import (
+    ARTICLES,
+    AUXILIARIES,
+    BLOCKS,
+    CERTAIN,
+    CLOSERS,
+    COPULAS,
+    DENIES_BACKWARD,
+    DENIES_WITH,
+    ENDS,
+    FILLER,
+    LIGHT,
+    LIST_WORDS,
+    NEGATES,
+    NEGATES_FORWARD_ONLY,
+    OFFERED,
+    OPEN_TURNS,
+    RESETS,
+    SUPPOSED,
+    TAKES_BACK,
+    TURNS,
+)
 
 DISAGREE = "letter_and_text_disagree"
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 TOKEN = re.compile(rf"{MARK}|[^\W_]+(?:'[^\W_]+)*|[^\w\s]")
 _IS_MARK = re.compile(MARK)
-NEGATES = _words(
-    "not no never neither nor cannot except excluding exclude excluded excludes eliminate eliminated "
-    "eliminates eliminating reject rejected rejects rejecting rule ruled rules ruling unlike than "
-    "instead besides other others nicht kein keine pas non não niet nie ni не нет 不是 不 wrong incorrect "
-    "avoid avoids avoiding ignore ignored ignoring discard discarded dismiss dismissed doubt doubts doubtful hardly scarcely barely without false unlikely less implausible irrelevant inconsistent absent impossible missing unsupported ❌ ✗ ✘ 🚫 "
-    "worst poorest weakest lack lacks lacking absence opposite refuse refuses refusing decline declines declining abstain "
-    "abstains abstaining abstained refused declined skipped pass seldom rarely ليس ليست لا לא नहीं değil bukan tidak không inte ikke"
-)
-# These deny what stands before; what follows only in "wrong: B" and "the wrong option is B".
-_DENIES_BACKWARD = _words(
-    "wrong incorrect false implausible irrelevant inconsistent absent impossible missing unsupported ❌ ✗ ✘ 🚫"
-)
-_OFFERED = _words(": option options choice choices answer answers match guess candidate selection pick one")
-# These deny what follows and leave alone what stands before: "dog without rain".
-_NEGATES_FORWARD_ONLY = _words(
-    "without doubt doubts instead than except excluding besides unlike refuse refuses refusing decline declines declining "
-    "abstain abstains abstaining abstained refused declined skipped pass lack lacks lacking opposite"
-)
-_CERTAIN = _words("doubt question")
-_DENIES_WITH = {"far": ["from"], "nothing": ["like"], "instead": ["of"], "pass": ["on"]}
-# "A, no, B" takes A back; it does not deny B.
-_TAKES_BACK = _words(", ; : wait sorry actually rather")
-_ARTICLES = _words("the a an")
-_AUXILIARIES = _words(
-    "is are was were do does did can could would will be been seem seems also both all options option "
-    "therefore choices"
-)
-LIST_WORDS = _words("and or nor / \" ' ( ) [ ] , a an the option either y o und oder et ou")
-_RESETS = _words(
-    "but however so then answer ; : . because since although though hence therefore sondern sino mais"
-)
-ENDS = _words(
-    "because since as while whereas although though given due which considering where porque weil parce car"
-)
-FILLER = _words(
-    "is are be it it's its that this the an a most likely probably clearly definitely option choice "
-    "letter answer correct final would should must will therefore text mathrm textbf i think not but "
-    "rather than either neither nor or and of indeed simply s to my number one es la el le est ist "
-    "lautet die der é o il è adalah là jest är er on hij opción opcion correcta correta corretta "
-    "correcte exacta certa bonne richtig richtige"
-)
-_OPEN_TURNS = _words("or perhaps possibly maybe alternatively")
-_TURNS = _OPEN_TURNS | _words(
-    "but however though although yet wait actually no sorry correction oops hmm mean"
-)
-_SUPPOSED = _words("could may might seems seem appears appear perhaps possibly maybe")
-# Small words between a turn and the mark that it brings: "but it is more likely B", "though I would lean towards B".
-_LIGHT = (
-    FILLER
-    | LIST_WORDS
-    | _AUXILIARIES
-    | _SUPPOSED
-    | _TURNS
-    | _words(
-        "more likely also really rather instead lean leaning towards toward can i'd i'll we go going with say looks sounds "
-        "like closer better no sorry correction even possible plausible guess believe just now"
-    )
-)
-_CLOSERS = _words("instead rather better more")
-_FAR = 14
-_COPULAS = _words("is be es ist est")
-_BLOCKS = _words(
-    "based supported derived given by from about due question requires depends provide using contains "
-    "includes listed among"
-)
+_FAR = 14  # tokens: no turn, and no word that weakens, is looked for further away
 
 
 @dataclass(frozen=True)
@@ -155,15 +107,15 @@ def named(tokens: list[str]) -> list[Named]:
             back = 1 if found and _crosses_out(tokens, last, place) else run
             if back and _denies_before(word, tokens, last, place):
                 found[-back:] = [Named(mark.place, mark.mark, False) for mark in found[-back:]]
-            negated = word not in _DENIES_BACKWARD or (
-                last <= reset and (not word.isalpha() or _next(tokens, place) in _OFFERED)
+            negated = word not in DENIES_BACKWARD or (
+                last <= reset and (not word.isalpha() or _next(tokens, place) in OFFERED)
             )
             run, denial = 0, place
         elif word in (":", "answer") and negated and last < denial:
             continue  # "unlikely: A", "I refuse to answer about A"
-        elif word in _RESETS or (word == "," and not _continues_list(tokens, place)):
+        elif word in RESETS or (word == "," and not _continues_list(tokens, place)):
             negated, run, reset = False, 0, place
-        elif word not in LIST_WORDS and word not in _AUXILIARIES and word.isalnum():
+        elif word not in LIST_WORDS and word not in AUXILIARIES and word.isalnum():
             run = 0
     return found
 
@@ -181,12 +133,12 @@ def _crosses_out(tokens: list[str], last: int, place: int) -> bool:
 
 def _denies_before(word: str, tokens: list[str], last: int, place: int) -> bool:
     """Whether a denial is said of the mark at `last`."""
-    if word in _NEGATES_FORWARD_ONLY:
+    if word in NEGATES_FORWARD_ONLY:
         return False
     if word == "not" and place == last + 1 and _continues_list(tokens, place):
         return False  # "A not B" is A
     between = [token.lower() for token in tokens[last + 1 : place] if token.isalnum()]
-    return all(one in _AUXILIARIES or one in _ARTICLES for one in between)
+    return all(one in AUXILIARIES or one in ARTICLES for one in between)
 
 
 def _is_negation(word: str, tokens: list[str], place: int) -> bool:
@@ -195,14 +147,14 @@ def _is_negation(word: str, tokens: list[str], place: int) -> bool:
     after = [token.lower() for token in tokens[place + 1 : place + 3] if token.lower() not in ("a", "any")]
     if word == "but":
         return before == "anything"
-    if word in _DENIES_WITH:
-        return _DENIES_WITH[word] == after[:1]
+    if word in DENIES_WITH:
+        return DENIES_WITH[word] == after[:1]
     if word == "least":
         return before != "at"
-    if word == "no" and after[:1] and after[0] in _TAKES_BACK:
+    if word == "no" and after[:1] and after[0] in TAKES_BACK:
         return False
     if word in ("no", "without"):
-        return not _CERTAIN & set(after[:1])
+        return not CERTAIN & set(after[:1])
     if word == "doubt":
         return before not in ("no", "without", "a", "any", "beyond", "little")
     return word in NEGATES or word.endswith("n't")
@@ -236,12 +188,12 @@ def affirmed(text: str, most_words: int | None = None, blocks: bool = False) -> 
         ]
         is_letter = bool(re.match(LETTER_MARK, mark.mark))
         near = all(word in FILLER or not word.isascii() for word in words) or (
-            words[-1] in _COPULAS and len(words) <= 8 and not _BLOCKS & set(words)
+            words[-1] in COPULAS and len(words) <= 8 and not BLOCKS & set(words)
         )
         reached = (
             near
             if is_letter
-            else (most_words is None or len(words) <= most_words) and not (blocks and _BLOCKS & set(words))
+            else (most_words is None or len(words) <= most_words) and not (blocks and BLOCKS & set(words))
         )
         if not reached:
             break
@@ -287,15 +239,15 @@ def _turn_before(tokens: list[str], held: int, mark: Named) -> int | None:
         re.match(TEXT_MARK, mark.mark)
         and follows
         and follows[0][0].isalnum()
-        and follows[0].lower() not in _CLOSERS
+        and follows[0].lower() not in CLOSERS
     ):
         return None
     for place in range(mark.place - 1, max(held, mark.place - _FAR), -1):
         word = tokens[place].lower()
-        if word in _TURNS and not (word == "no" and _is_negation(word, tokens, place)):
-            reason = any(token.lower() in ENDS - _TURNS for token in tokens[max(held, place - _FAR) : place])
+        if word in TURNS and not (word == "no" and _is_negation(word, tokens, place)):
+            reason = any(token.lower() in ENDS - TURNS for token in tokens[max(held, place - _FAR) : place])
             return None if word == "or" and reason else place
-        if word[0].isalnum() and word not in _LIGHT:
+        if word[0].isalnum() and word not in LIGHT:
             return None
     return None
 
@@ -304,7 +256,7 @@ def _replaces(tokens: list[str], held: int, turn: int) -> bool:
     """Whether the turn settles what was only supposed before: "it could be A, but it is B"."""
     near = (tokens[max(0, held - _FAR) : held], tokens[turn : turn + _FAR])
     before, after = ({token.lower() for token in part} for part in near)
-    return bool(before & _SUPPOSED) and not after & (_SUPPOSED | _OPEN_TURNS)
+    return bool(before & SUPPOSED) and not after & (SUPPOSED | OPEN_TURNS)
 
 
 def _main_clause(tokens: list[str]) -> list[str]:

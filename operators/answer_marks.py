@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import re
 import string
-import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from operators.answer_numbers import COMPOUND, NUMBERS, with_digits
+from operators.answer_numbers import COMPOUND, NUMBERS
 from operators.answer_phrases import in_longer_phrase
-from operators.text import TURN_TOKEN
+from operators.answer_texts import key_of, normalise
 
 _TEXT, _LETTER = 0xF0000, 0x100000
 MOST_CHOICES = 0x1000
@@ -28,59 +27,6 @@ PART = chr(_LETTER + 2 * MOST_CHOICES)  # follows a text mark that is part of a 
 
 ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
 
-# Controls, soft hyphens, direction marks, surrogates, private use: nothing that a choice could be told apart by.
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-    "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
-)
-_PUNCTUATION = str.maketrans(
-    {
-        "’": "'",
-        "‘": "'",
-        "“": '"',
-        "”": '"',
-        "«": '"',
-        "»": '"',
-        "–": "-",
-        "—": "-",
-        "−": "-",
-        "‐": "-",
-        "‑": "-",
-    }
-    | {
-        "_": " ",
-        "&": " and ",
-        "*": " ",
-        "`": "",
-        "\r": "\n",
-        "【": "[",
-        "】": "]",
-        "「": '"',
-        "」": '"',
-        "\u2028": "\n",
-    }
-)
-_KNOWN_TAG = re.compile(
-    r"</[\w ]{1,20}>?|<\s?(?i:answer|think|thinking|thought|step|summary|em|strong)\s?>|<(?:br|p|b|i)\s?/?>"
-)
-_MATHS_LETTER = re.compile(
-    r"\$\s?(?:\\(?:text|math|bold)\w{0,4}\{)?([A-Za-z])\}?\s?\$|\\\(\s?([A-Za-z])\s?\\\)"
-)
-_WRITTEN_BREAK = re.compile(r"\\n(?![a-z])")
-_RUN = re.compile(r"([^\w\s]|[^\S\n])\1{3,}")
-# Cyrillic and Greek capitals that look like Latin ones; they count as such only in a text without other such letters.
-_ALIKE = str.maketrans("АВСЕНАаеΑΒΕΗ", "ABCEHAaeABEH")
-_FOREIGN = re.compile("[\u0370-\u03ff\u0400-\u04ff]")
-# "<100 Hz" and ">100 Hz" differ by their sign alone; an arrow is none.
-_WORD = re.compile(
-    r"(?<![-=<>])[<>≤≥](?=\s?\d)|\d+(?:[.,:]\d+)*|(?<![^\W_])-(?=\d)|[^\W\d_]+(?:'[^\W\d_]+)*|[#♯♭+/%°$€£=]"
-)
-# "A minor" and "A:7" are chords: there the letter is no article.
-_ARTICLE = re.compile(
-    r"(?<![^\s\"'(\[,;:])(?:a\s+(?!(?:minor|major|flat|sharp|natural|min|maj|dim|aug|sus)\b)(?=[^\W\d_])"
-    r"|(?:an|the|while)\s+(?=[^\W_]))",
-    re.IGNORECASE,
-)
 _LATIN = "A-Za-z0-9À-ɏ_"
 # In scripts without spaces a choice may follow or precede these words directly.
 _GLUE_BEFORE, _GLUE_AFTER = "是为為选選はがを答案", "です입니다이예的呢了吧とで"
@@ -103,35 +49,6 @@ class Choices:
     given: tuple[str, ...]
     texts: tuple[str, ...]
     numeric: bool
-
-
-def normalise(text: str) -> str:
-    """NFKC (full-width and circled letters become plain), no invisible characters, one form of quote and
-    dash, numbers of several words in digits.
-    """
-    text = _WRITTEN_BREAK.sub("\n", TURN_TOKEN.sub("\n", _INVISIBLE.sub("", text)))
-    text = _MATHS_LETTER.sub(lambda found: f" {found[1] or found[2]} ", text)
-    text = unicodedata.normalize("NFKC", text).translate(_PUNCTUATION)
-    if not text.isascii() and set(_FOREIGN.findall(text)) <= {chr(code) for code in _ALIKE}:
-        text = text.translate(_ALIKE)
-    return with_digits(_RUN.sub(r"\1\1\1", _INVISIBLE.sub("", _KNOWN_TAG.sub(" ", text))))
-
-
-def key_of(text: str) -> tuple[str, ...]:
-    """The words of a normalised text, case-folded, for comparison: no articles, numbers as digits, 79.0 as 79.
-
-    A text without words is its pictures ("😀").
-    """
-    words = _WORD.findall(_ARTICLE.sub("", text).casefold())
-    return tuple(map(_canonical, words or [sign for sign in text if unicodedata.category(sign) == "So"]))
-
-
-def _canonical(word: str) -> str:
-    if word in NUMBERS:
-        return str(NUMBERS.index(word))
-    if "," in word and re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", word):
-        word = word.replace(",", "")
-    return re.sub(r"^(\d+\.\d*?)0+$", r"\1", word).rstrip(".") if word.count(".") == 1 else word
 
 
 @lru_cache(maxsize=4096)

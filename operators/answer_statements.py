@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 
 from operators import answer_cues as says
-from operators.answer_clauses import ENDS, FILLER, LIST_WORDS, NEGATES, TOKEN, Verdict, affirmed, all_affirmed
+from operators.answer_clauses import TOKEN, Verdict, affirmed, all_affirmed
 from operators.answer_marks import MARK, PART, TEXT_MARK, group_of_mark, index_of_mark
+from operators.answer_words import ENDS, FILLER, LIST_WORDS, NEGATES
 
 # A sentence without end may hold any number of cues: the last few decide, and none reaches further than this.
 _CUES, _REACH = 8, 1500

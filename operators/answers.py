@@ -10,22 +10,14 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from operators import answer_statements as statements
 from operators.answer_clauses import DISAGREE, Verdict, affirmed, denies, only_filler, sentences, turned
-from operators.answer_marks import MARK, PART, Choices, key_of, mark, normalise, prepare
+from operators.answer_marks import MARK, PART, Choices, mark, prepare
+from operators.answer_paper import Extraction, paper_rule, refuse
+from operators.answer_texts import key_of, normalise
 from operators.cot import parse_slots
-
-
-@dataclass(frozen=True)
-class Extraction:
-    """The chosen index and the stage that found it, or None, None and the reason why there is no answer."""
-
-    index: int | None
-    stage: str | None
-    reason: str | None
 
 
 def extract_answer(
@@ -44,66 +36,14 @@ def extract_answer(
     if rule not in ("robust", "paper"):
         raise ValueError(f"rule must be 'robust' or 'paper', not {rule!r}")
     if response is None:
-        return _refuse("no_response")
+        return refuse("no_response")
     if not response.strip():
-        return _refuse("empty_response")
+        return refuse("empty_response")
     texts = tuple("" if choice is None else str(choice) for choice in choices)
     if not any(map(str.strip, texts)):
-        return _refuse("no_choices")
-    return _paper(response, texts) if rule == "paper" else _robust(response, prepare(texts))
+        return refuse("no_choices")
+    return paper_rule(response, texts) if rule == "paper" else _robust(response, prepare(texts))
 
-
-def _refuse(reason: str) -> Extraction:
-    return Extraction(None, None, reason)
-
-
-# --- the paper's rule ---------------------------------------------------------------------------------------------
-
-_TAG = re.compile(r"\[ANSWER\]", re.IGNORECASE)
-_IN_SENTENCE = re.compile(
-    r"(?i:answer\s{1,3}is)\s{0,3}:?\s{0,3}[(\[*\"']{0,3}([A-Z])(?=\s*(?:[.,;:!?)\]*\"']|\Z|\n))"
-)
-# "A:7" is a chord, "A: dog" a letter and a choice.
-_LETTER_PREFIX = re.compile(r"\A[(\[]?[A-Za-z](?:[)\]][.:]?\s*|[.:]\s+)(?=\w)")
-_SIGN = re.compile(r"\s*[<>]\s?(?=\d)")  # what tells "<100 Hz" from ">100 Hz" is no punctuation
-_OUTER = ".,;:!?\"'`*_()[]{}<>。！？，、…“”‘’" + string.whitespace
-
-
-def _plain(text: str) -> str:
-    """Case-folded, outer punctuation and a letter prefix stripped: for the candidate and the choices alike."""
-    sign = _SIGN.match(text)
-    text = (sign[0] if sign else "") + text.strip(_OUTER)
-    return " ".join(_LETTER_PREFIX.sub("", text, count=1).casefold().split())
-
-
-def _paper(response: str, choices: tuple[str, ...]) -> Extraction:
-    """Appendix E, literally.
-
-    *Our reading*: line breaks directly after the tag are skipped; choices and candidate are normalised alike; an empty choice
-    matches nothing; letters go as far as the choices do. The expression for "the answer is A" is tried on the candidate or,
-    where there is no tag, on the whole response (its last match). A substring may lie inside a word, as the paper says: "male"
-    in "female".
-    """
-    tags = list(_TAG.finditer(response))
-    line = response[tags[-1].end() :].lstrip().partition("\n")[0] if tags else ""
-    candidate, plain = _plain(line), [_plain(choice) for choice in choices]
-    if candidate:
-        for index, choice in enumerate(plain):
-            if choice and choice == candidate:
-                return Extraction(index, "exact", None)
-        for index, choice in enumerate(plain):
-            if choice and choice in candidate:
-                return Extraction(index, "substring", None)
-    letters = dict(zip(string.ascii_uppercase, range(len(choices)), strict=False))
-    found = _IN_SENTENCE.findall(line if tags else response)
-    if found and found[-1] in letters:
-        return Extraction(letters[found[-1]], "letter_in_sentence", None)
-    if candidate.upper() in letters:
-        return Extraction(letters[candidate.upper()], "letter", None)
-    return _refuse("no_match" if tags else "no_answer_tag")
-
-
-# --- the robust rule ----------------------------------------------------------------------------------------------
 
 # Conclusions stand at the end; a response that runs on for longer than this is a loop.
 _READ_LAST = 100_000
@@ -168,7 +108,7 @@ def _read(marked: str, choices: Choices, tag: str) -> Extraction:
     """
     said = [statements.without_denied_cues(sentence) for sentence in sentences(marked)]
     if not said:
-        return _refuse("no_choice_named")
+        return refuse("no_choice_named")
     bare = _bare(marked)
     # A list of the choices with a statement below ("A. dog\nB. cat\nThe answer is B.") is read as statements.
     if bare and not (
@@ -180,15 +120,13 @@ def _read(marked: str, choices: Choices, tag: str) -> Extraction:
     if declared and first and declared.index is not None and tag:
         opening = first.resolve(choices)[0]
         if _bare(said[0]) and opening not in (None, declared.index):
-            return _refuse("statements_disagree")
+            return refuse("statements_disagree")
     if declared:
         return declared
     if first:
         found = _settle(first, choices, tag + "leading", _with_afterthought(said, 0))
         later = {statements.retracts(sentence).resolve(choices)[0] for sentence in said[1:]}
-        return (
-            found if found.index is None or later <= {None, found.index} else _refuse("statements_disagree")
-        )
+        return found if found.index is None or later <= {None, found.index} else refuse("statements_disagree")
     return (
         _last_concluded(said, choices, tag)
         or _last_line(marked, choices, tag)
@@ -203,18 +141,18 @@ def _settle(verdict: Verdict, choices: Choices, stage: str, sentence: str) -> Ex
     """
     index, reason = verdict.resolve(choices)
     if index is None:
-        return _refuse(reason or "no_choice_named")
+        return refuse(reason or "no_choice_named")
     if statements.unlisted_alternative(sentence):
-        return _refuse("several_choices")
+        return refuse("several_choices")
     if any(said.resolve(choices)[1] == DISAGREE for said in statements.apposed(sentence)):
-        return _refuse(DISAGREE)
+        return refuse(DISAGREE)
     others = [turn for turn in turned(sentence, verdict) if turn.verdict.resolve(choices)[0] != index]
     if not others:
         return Extraction(index, stage, None)
     revised = {turn.verdict.resolve(choices)[0] for turn in others}
     if len(revised) == 1 and None not in revised and all(turn.replaces for turn in others):
         return Extraction(revised.pop(), stage, None)
-    return _refuse("several_choices")
+    return refuse("several_choices")
 
 
 _AFTERTHOUGHT = re.compile(
@@ -262,13 +200,13 @@ def _last_declared(said: list[str], choices: Choices, tag: str) -> Extraction | 
         if not verdict:
             reason = statements.refuses(sentence)
             if reason == "none_of_the_choices" or (reason and statements.has_cue(sentence)):
-                return _refuse(reason)
+                return refuse(reason)
             continue
         if any(map(statements.unlisted, said[max(0, place - 1) : place + 1])):
-            return _refuse("none_of_the_choices")
+            return refuse("none_of_the_choices")
         found = _settle(verdict, choices, tag + "declared", _with_afterthought(said, place))
         reason = found.index is not None and _contradiction(said, place, found.index, verdict, choices)
-        return _refuse(reason) if reason else found
+        return refuse(reason) if reason else found
     return None
 
 
@@ -304,7 +242,7 @@ def _contradiction(said: list[str], place: int, index: int, verdict: Verdict, ch
 def _last_concluded(said: list[str], choices: Choices, tag: str) -> Extraction | None:
     for place in reversed(range(len(said))):
         if reason := statements.refuses(said[place]):
-            return _refuse(reason)
+            return refuse(reason)
         if verdict := statements.concluded(said[place]):
             return _settle(verdict, choices, tag + "concluded", said[place])
     return None
@@ -330,5 +268,5 @@ def _last_line(marked: str, choices: Choices, tag: str) -> Extraction | None:
 def _mention(said: list[str], choices: Choices, tag: str) -> Extraction:
     verdict = statements.mentioned(said)
     if any(map(statements.unlisted_alternative, said)):
-        return _refuse("several_choices")
+        return refuse("several_choices")
     return _settle(verdict, choices, tag + "mention", "")
