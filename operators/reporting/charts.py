@@ -18,6 +18,7 @@ from operators.schema import METRICS
 
 WIDTH = 300
 _LABEL = 16  # pixels from one name to the next
+_SHARES = 300  # pixels: a whole bar of shares
 NO_MODE = "no mode"
 SHORT = {name: f"M{place}" for place, name in enumerate(METRICS, 1)} | {"aria": "ARIA"}
 _MODE_COLOURS = ("var(--c3)", "var(--c2)", "var(--c4)", "var(--c7)")
@@ -186,18 +187,31 @@ def correlations(names: Sequence[str], matrix: np.ndarray) -> Spec:
 
 
 def shares(rows: Rows, parts: Sequence[str]) -> Spec:
-    """Stacked bars to 1: `rows` of name, part, share."""
+    """Stacked bars to 1: `rows` of name, part, share. A segment that has room for it says its part: grey print tells no
+    colours apart."""
     scale = {"domain": list(parts), "range": cycled(PALETTE, len(parts))}
     order = {name: place for place, name in enumerate(parts)}
-    values = [{**row, "order": order[row["part"]]} for row in rows]
+    values = [
+        {**row, "order": order[row["part"]], "said": row["part"] if row["share"] * _SHARES >= _room(row["part"]) else ""}
+        for row in rows
+    ]  # fmt: skip
+    x = {"field": "share", "type": "quantitative", "title": "share of the sum of squares", "stack": "zero",
+         "scale": {"domain": [0, 1]}}  # fmt: skip
     return {
-        "data": {"values": values}, "width": 220, "height": {"step": 24},
-        "mark": {"type": "bar", "stroke": "var(--card)", "strokeWidth": 1},
+        "data": {"values": values}, "width": _SHARES, "height": {"step": 24},
         "encoding": {
             "y": {"field": "name", "type": "nominal", "title": None, "sort": list(dict.fromkeys(r["name"] for r in rows))},
-            "x": {"field": "share", "type": "quantitative", "title": "share of the sum of squares",
-                  "scale": {"domain": [0, 1]}},
-            "color": {"field": "part", "type": "nominal", "scale": scale},
             "order": {"field": "order", "type": "quantitative"},
         },
+        "layer": [
+            {"mark": {"type": "bar", "stroke": "var(--card)", "strokeWidth": 1},
+             "encoding": {"x": x, "color": {"field": "part", "type": "nominal", "scale": scale}}},
+            {"mark": {"type": "text", "color": "var(--card)", "fontSize": 11},
+             "encoding": {"x": {**x, "bandPosition": 0.5}, "detail": {"field": "part"}, "text": {"field": "said"}}},
+        ],
     }  # fmt: skip
+
+
+def _room(text: str) -> int:
+    """Pixels that a word takes inside a bar, with a little room on either side."""
+    return 6 * len(text) + 6

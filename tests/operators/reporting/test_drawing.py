@@ -55,6 +55,16 @@ def test_an_undefined_correlation_is_a_dash():
     assert "–" in texts(draw(spec))
 
 
+def test_a_share_with_room_for_it_says_its_part_so_that_grey_print_can_be_read():
+    """The bar is 300 pixels wide: 0.6 and 0.3 of it hold "model" and "item" (36 and 30), 0.1 does not hold "residual" (54)."""
+    parts = {"model": 0.6, "item": 0.3, "residual": 0.1}
+    tree = draw(charts.shares([{"name": "M1", "part": p, "share": share} for p, share in parts.items()], list(parts)))  # fmt: skip
+    said = texts(tree)
+    assert {part: said.count(part) for part in parts} == {"model": 2, "item": 2, "residual": 1}, (
+        "and the legend"
+    )
+
+
 def test_names_that_would_cover_one_another_are_spread_by_hand():
     """1, 1 and 5 with a gap of 2: the two that clash move half of it each, to 0 and 2; 5 stays."""
     assert charts.spread([1, 5, 1], 2, -10, 10) == pytest.approx([0, 5, 2])
