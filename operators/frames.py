@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,67 @@ def _all_finite(values: pa.ChunkedArray) -> bool:
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
+
+
+TEXT_ERROR = "text_error"
+
+
+def readable(table: pa.Table) -> pa.Table:
+    """`table` with U+FFFD for every byte of text that is not UTF-8, also within lists, and the column TEXT_ERROR: null, or
+    "not_utf8: " and the columns of the row that such bytes stand in. Bytes where text was written as such are read alike."""
+    columns: dict[str, pa.Array] = {}
+    found: list[list[str]] = [[] for _ in range(table.num_rows)]
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind = _text_kind(column.type)
+        if kind is None or (kind == column.type and _is_utf8(column)):
+            continue
+        cells = [_read(value) for value in column.cast(_bytes_kind(column.type)).to_pylist()]
+        columns[name] = pa.array([cell for cell, _ in cells], kind)
+        for row, (_, broken) in enumerate(cells):
+            if broken:
+                found[row].append(name)
+    told = [f"not_utf8: {', '.join(names)}" if names else None for names in found]
+    return with_columns(table, {**columns, TEXT_ERROR: pa.array(told, pa.string())})
+
+
+def _text_kind(kind: pa.DataType) -> pa.DataType | None:
+    """The type in which text, or bytes for text, of this type are read; None for what holds neither."""
+    if pa.types.is_list(kind):
+        inner = _text_kind(kind.value_type)
+        return inner and pa.list_(inner)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return kind
+    return pa.string() if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) else None
+
+
+def _bytes_kind(kind: pa.DataType) -> pa.DataType:
+    return pa.list_(_bytes_kind(kind.value_type)) if pa.types.is_list(kind) else pa.large_binary()
+
+
+def _is_utf8(column: pa.ChunkedArray) -> bool:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _read(value: bytes | list | None) -> tuple[Any, bool]:
+    """Text of bytes (lists of text of lists), and whether any of it had to be replaced."""
+    if value is None:
+        return None, False
+    if isinstance(value, list):
+        parts = [_read(one) for one in value]
+        return [text for text, _ in parts], any(broken for _, broken in parts)
+    text = value.decode("utf-8", "replace")
+    return text, text.encode() != value
+
+
+def told_of_text(tables: Iterable[pa.Table]) -> str:
+    """One sentence on how many rows of `readable` tables hold text that is not UTF-8; "" for none."""
+    n = sum(len(table) - table[TEXT_ERROR].null_count for table in tables if TEXT_ERROR in table.column_names)
+    rows = "1 row holds" if n == 1 else f"{n:,} rows hold"
+    return f"{rows} text that is not UTF-8: \ufffd stands for what could not be read" if n else ""
 
 
 def decoded(table: pa.Table) -> pa.Table:

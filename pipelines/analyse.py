@@ -35,7 +35,7 @@ from pipelines.analyse_settings import Analyse, check, run_folders
 from pipelines.config import entry, plain
 from pipelines.phases import Journal
 from pipelines.record import check_out, free_folder, write_record
-from pipelines.runs import find_run, read_record, rows_of_runs
+from pipelines.runs import find_run, read_record, rows_of_runs, say_unreadable
 
 
 def main(config: DictConfig) -> None:
@@ -70,6 +70,7 @@ def scores(settings: Analyse) -> tuple[Cells, pa.Table | None, str | list[str]]:
         return cells_of_summary(settings.table, read_rows(settings.table)), None, settings.table
     folders = run_folders(settings)
     rows = finish_rows(rows_of_runs(folders))
+    say_unreadable(rows)
     return cells_of_rows(rows), rows, [str(folder) for folder in folders]
 
 

@@ -26,7 +26,7 @@ from operators.tables import TableError, read_bytes, read_rows
 from pipelines.annotate_settings import Annotate
 from pipelines.config import ConfigError, entry, plain
 from pipelines.record import check_out
-from pipelines.runs import find_run, named, read_record, refuse_other_scorers, rows_of_runs
+from pipelines.runs import find_run, named, read_record, refuse_other_scorers, rows_of_runs, say_unreadable
 
 PLAN = "plan.json"
 
@@ -53,6 +53,7 @@ def write_pages(settings: Annotate) -> None:
     if not settings.mixed:
         refuse_other_scorers({str(source): read_record(source) for source in sources}, "mixed")
     rows = rows_of_runs(sources)
+    say_unreadable(rows)
     chains = draw(rows, settings.per_model, settings.groups, settings.seed)
     if not chains:
         told = ", ".join(map(str, sources))

@@ -18,7 +18,7 @@ from omegaconf import DictConfig
 from operators.aggregate import finish_rows
 from operators.audit import tables as audit
 from operators.audit.outcomes import INSTANCE, VERDICT
-from operators.frames import finite
+from operators.frames import finite, readable, told_of_text
 from operators.mugen import tables as mugen
 from operators.mugen.votes import TRIALS, VOTES
 from operators.pages.embed import page
@@ -123,14 +123,16 @@ def contents(
         data["overview"] = overview(rows, {run.name: run.record for run in scored})
         rows = in_order(rows)
         details = blocks(rows)
-        asides.append(told_of_details(details))
+        asides += [told_of_details(details), told_of_text([rows])]
         large |= {"index": index(rows, clips, [run.record for run in scored]), **responses.fitted(details)}
         browsers.append({"block": "index", "title": "Items and responses"})
     others = [part for run in runs for part in sections(run)]
     if others:
         data["sections"] = others
     for number, run in enumerate(run for run in runs if run.kind in BROWSERS):
-        found, details = BROWSERS[run.kind](_items_and(run), clips, f"run-{number}")
+        tables = _items_and(run)
+        asides.append(told_of_text(tables.values()))
+        found, details = BROWSERS[run.kind](tables, clips, f"run-{number}")
         large |= {f"index-{number}": {**found, "run": run.name}, **responses.fitted(details)}
         browsers.append({"block": f"index-{number}", "title": f"Every answer of {run.name}"})
     data["browsers"] = browsers
@@ -160,7 +162,7 @@ def _tables(folder: Path, names: Sequence[str]) -> dict[str, pa.Table]:
     try:
         found = {name: pq.ParquetFile(folder / f"{name}.parquet").read() for name in names}
         return {
-            name: finite(with_missing_columns(table, SCHEMAS.get(name, pa.schema([]))))
+            name: finite(readable(with_missing_columns(table, SCHEMAS.get(name, pa.schema([])))))
             for name, table in found.items()
         }
     except (pa.ArrowInvalid, OSError) as error:

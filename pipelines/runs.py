@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,9 @@ from omegaconf import ListConfig
 
 from operators.asked import PLACE
 from operators.fingerprint import differing
-from operators.frames import finite
+from operators.frames import TEXT_ERROR, finite, readable, told_of_text
 from operators.leaderboard import printable
 from operators.schema import CHAIN, METRICS, result_schema
-from operators.table_formats import not_utf8
 from operators.tables import TableError
 from pipelines.config import ConfigError
 
@@ -75,9 +75,10 @@ def _instead(folder: Path) -> str:
 
 
 def read_results(folder: Path) -> pa.Table:
-    """The rows of a run in the result schema; a column that runs did not have yet when it was made is null.
+    """The rows of a run in the result schema and TEXT_ERROR; a column that runs did not have yet when it was made is null.
 
-    Raises TableError for a damaged file or one of another make.
+    What a model wrote may be anything: text that is not UTF-8 is replaced and named by its row (`frames.readable`), and
+    stops nobody from reading the others. Raises TableError for a damaged file or one of another make.
     """
     path = folder / RESULTS
     try:
@@ -86,13 +87,10 @@ def read_results(folder: Path) -> pa.Table:
             raise TableError(
                 f"{path} lacks the columns {', '.join(missing)}: it is not a run's table of results"
             )
-        table = with_missing_columns(table, schema).select(schema.names).cast(schema)
+        table = readable(with_missing_columns(table, schema).select(schema.names))
+        table = table.cast(schema.append(table.schema.field(TEXT_ERROR)))
     except (pa.ArrowInvalid, OSError) as error:
         raise TableError(f"{path} cannot be read: {error}") from None
-    try:
-        table.validate(full=True)
-    except pa.ArrowInvalid:
-        raise TableError(f"{path}{not_utf8(table)}, and score it again") from None
     _refuse_broken_groups(path, table)
     return finite(table)
 
@@ -146,6 +144,12 @@ def rows_of_runs(folders: Sequence[Path]) -> pa.Table:
                 )
         tables.append(table.take(pa.array(kept, pa.int64())))
     return pa.concat_tables(tables)
+
+
+def say_unreadable(rows: pa.Table) -> None:
+    """A note on standard error where rows hold text that is not UTF-8."""
+    if told := told_of_text([rows]):
+        print(f"note: {told}", file=sys.stderr)
 
 
 def _refuse_another_question(

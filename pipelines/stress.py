@@ -38,7 +38,7 @@ from pipelines.memory import check_memory
 from pipelines.phases import Journal, extract, score
 from pipelines.record import check_out, free_folder, write_record
 from pipelines.responses import gold_answers
-from pipelines.runs import find_run, named, read_record, recorded_fingerprints, rows_of_runs
+from pipelines.runs import find_run, named, read_record, recorded_fingerprints, rows_of_runs, say_unreadable
 from pipelines.stress_settings import Stress, chosen_manipulations, chosen_rows
 
 
@@ -48,6 +48,7 @@ def main(config: DictConfig) -> None:
     names = chosen_manipulations(settings)
     runs = [find_run(name) for name in named(settings.run)]
     results = chosen_rows(settings, rows_of_runs(runs))
+    say_unreadable(results)
     scorers = {m: build(getattr(settings.scorers, m), f"scorers.{m}") for m in METRIC_STAGES}
     planned = stages(settings, scorers, results.num_rows * (1 + len(names)))
     check_memory((stage for stage, _ in planned), settings.cluster)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from operators.aggregate import MEASURES
+from operators.frames import TEXT_ERROR
 from operators.reporting.clips import Clips
 from operators.schema import METRICS
 from operators.text import encodable
@@ -44,6 +45,7 @@ _DETAIL = (
     "audio_seconds_used",
     "response_error",
     "row_error",
+    TEXT_ERROR,
 )
 
 
@@ -131,7 +133,11 @@ def blocks(rows: pa.Table) -> dict[str, list[dict[str, Any]]]:
     columns = [*_DETAIL, *(f"{name}{part}" for name in METRICS for part in ("_reason", "_details"))]
     found = {}
     for start in range(0, rows.num_rows, ROWS_PER_BLOCK):
-        part = rows.select(columns).slice(start, ROWS_PER_BLOCK).to_pylist()
+        part = (
+            rows.select([name for name in columns if name in rows.column_names])
+            .slice(start, ROWS_PER_BLOCK)
+            .to_pylist()
+        )
         found[f"rows-{start // ROWS_PER_BLOCK}"] = [_detail(row) for row in part]
     return found
 
@@ -166,7 +172,7 @@ class Responses:
 
 
 def _detail(row: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: row[name] for name in _DETAIL if row[name] not in (None, "", [])}
+    kept = {name: row[name] for name in _DETAIL if row.get(name) not in (None, "", [])}
     metrics = {}
     for name in METRICS:
         (details, unread), reason = _parsed(row[f"{name}_details"]), row[f"{name}_reason"]

@@ -14,17 +14,18 @@ from typing import Any
 import pyarrow as pa
 
 from operators.audit_states import STATE_NAMES
+from operators.frames import TEXT_ERROR
 from operators.reporting.clips import Clips
 from operators.reporting.items import ROWS_PER_BLOCK
 from operators.reporting.series_charts import SPOKEN
 
 Row = dict[str, Any]
 _TRIAL = ("audio_order", "gold_position", "option_position", "option_stage", "option_reason", "choice_index",
-          "response", "finish_reason", "usage", "response_error")  # fmt: skip
+          "response", "finish_reason", "usage", "response_error", TEXT_ERROR)  # fmt: skip
 _VOTE = ("model", "n_candidates", "strategy", "choice_index", "correct", "tie", "n_trials", "n_votes")
 _VERDICT = ("control", "probe", "cue", "branch", "order", "swapped", "contexts_swapped", "names", "gold", "pred", "reason",
             "chosen", "n_turns", "turns_right", "n_attempts", "response", "finish_reason", "usage",
-            "response_error")  # fmt: skip
+            "response_error", TEXT_ERROR)  # fmt: skip
 
 
 def mugen_browser(tables: Mapping[str, pa.Table], clips: Clips, key: str) -> tuple[Row, dict[str, list[Row]]]:
@@ -120,7 +121,7 @@ def _browser(
             "share_right": _share_right(rows),
         },
     }  # fmt: skip
-    details = [{name: row[name] for name in kept if row[name] is not None} for row in rows]
+    details = [{name: row[name] for name in kept if row.get(name) is not None} for row in rows]
     blocks = range(0, len(rows), ROWS_PER_BLOCK)
     return index, {f"{key}-{at // ROWS_PER_BLOCK}": details[at : at + ROWS_PER_BLOCK] for at in blocks}
 

@@ -12,11 +12,13 @@ import soundfile
 from hydra import compose, initialize_config_dir
 
 from operators.aggregate import MEASURES, finish_rows, summarise
+from operators.frames import with_columns
 from operators.schema import METRICS, result_schema
 from operators.tables import TableError
 from pipelines.config import CONF, ConfigError
 from pipelines.report import main
 from tests.browser import opened
+from tests.operators.test_tables import raw
 from tests.pipelines.cli import ROOT
 from tests.report_toys import HOSTILE, results, row, write_audit_run, write_mugen_run, write_run
 
@@ -332,8 +334,11 @@ def test_hostile_responses_names_and_categories_stay_text(tmp_path):
     groups = json.dumps({"kind": f"grouped {HOSTILE}"})
     rows = [row(f"id {n} {HOSTILE}", f"{model} {HOSTILE}", n, HOSTILE, category=HOSTILE, groups=groups, answer_reason=HOSTILE)
             for n in range(3) for model in "abc"]  # fmt: skip
-    long = row("long", "a", 1, "x" * 1_000_000)
-    uri = page_of(tmp_path / "run", finish_rows(pa.Table.from_pylist([*rows, long], schema=result_schema())))
+    long, broken = row("long", "a", 1, "x" * 1_000_000), row("broken", "a", 1, "t")
+    made = finish_rows(pa.Table.from_pylist([*rows, long, broken], schema=result_schema()))
+    said = [text.encode() for text in made["response"].to_pylist()]
+    made = with_columns(made, {"response": raw(*said[:-1], b"\xff\xfe</script>" + said[-1])})
+    uri = page_of(tmp_path / "run", made)
     text = (tmp_path / "run" / "report.html").read_text()
     assert "<img" not in text
     assert "<script>window" not in text
@@ -347,7 +352,11 @@ def test_hostile_responses_names_and_categories_stay_text(tmp_path):
         assert tab.evaluate("window.owned") is None
         assert tab.locator("img").count() == 0
         tab.fill("#q", "grouped </script>")
-        assert count(tab) == "9 of 10 responses.", "an item is found by its groups"
+        assert count(tab) == "9 of 11 responses.", "an item is found by its groups"
+        assert "1 row holds text that is not UTF-8: \ufffd stands for" in tab.inner_text("#about")
+        tab.evaluate("location.hash = 'item=broken'")
+        tab.locator("#detail", has_text="This row holds text that is not UTF-8 (response)").wait_for()
+        assert "\ufffd\ufffd</script>[PERCEPTION]" in tab.inner_text("#detail .response").replace("\n", "")
         tab.evaluate("location.hash = 'item=long'")
         tab.locator("#detail button", has_text="Show all").wait_for()
         assert len(tab.inner_text("#detail .response")) <= 20_000

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from omegaconf import OmegaConf
 
-from operators.frames import with_columns
+from operators.frames import TEXT_ERROR, with_columns
 from operators.schema import result_schema
 from operators.tables import TableError
 from pipelines.config import ConfigError
@@ -19,6 +19,7 @@ from pipelines.runs import (
     read_results,
     refuse_other_scorers,
     rows_of_runs,
+    say_unreadable,
 )
 from tests.operators.analysis.made import scored_rows
 from tests.operators.test_tables import raw
@@ -56,7 +57,8 @@ def test_the_newest_run_is_found_and_other_folders_are_not(tmp_path, monkeypatch
 
 def test_a_column_that_older_runs_lack_is_null_and_one_that_none_lacks_is_an_error(tmp_path):
     older = read_results(made(tmp_path / "older", ["audio_seconds"]))
-    assert older.schema.equals(result_schema()) and older["audio_seconds"].null_count == 1
+    assert older.select(result_schema().names).schema.equals(result_schema())
+    assert older[TEXT_ERROR].to_pylist() == [None] and older["audio_seconds"].null_count == 1
     with pytest.raises(TableError, match="lacks the columns response"):
         read_results(made(tmp_path / "other", ["response"]))
 
@@ -129,15 +131,23 @@ def test_two_questions_of_one_name_are_not_one_item(tmp_path):
             rows_of_runs([heard, tmp_path / "unheard", run(name, **{"audio_hashes": ["one"]} | changed)])
 
 
-def test_text_that_is_no_utf8_is_named_with_its_row_and_the_remedy(tmp_path):
-    """Bytes that another tool wrote into a column of text."""
-    path = made(tmp_path / "run") / "results.parquet"
-    table = pq.read_table(path)
-    pq.write_table(table.set_column(table.column_names.index("response"), "response", raw(b"\xff dog")), path)
-    with pytest.raises(
-        TableError, match=r"results\.parquet, row 1, column 'response': byte 0xff is not UTF-8; write"
-    ):
-        read_results(tmp_path / "run")
+def test_text_that_is_no_utf8_stops_no_reader_and_is_named_in_its_row(tmp_path, capsys):
+    """Bytes that another tool wrote into columns of text, and a column of bytes where text belongs."""
+    table = pa.concat_tables([scored_rows([("A", "x", name, 0.5)], trial=0) for name in "ijk"])
+    said = raw("caf\u00e9".encode(), b"\xff dog", None)
+    choices = pa.array([[b"a", b"b"], [b"a", b"b\xe9"], None], pa.list_(pa.binary()))
+    columns = {"response": said, "choices": choices}
+    folder = tmp_path / "run"
+    folder.mkdir()
+    pq.write_table(with_columns(table.select(result_schema().names), columns), folder / "results.parquet")
+    rows = rows_of_runs([folder])
+    assert rows["response"].to_pylist() == ["caf\u00e9", "\ufffd dog", None]
+    assert rows["choices"].to_pylist() == [["a", "b"], ["a", "b\ufffd"], None]
+    assert rows[TEXT_ERROR].to_pylist() == [None, "not_utf8: choices, response", None]
+    for part in (rows, rows.slice(2)):
+        say_unreadable(part)
+    told = "1 row holds text that is not UTF-8: \ufffd stands for what could not be read"
+    assert capsys.readouterr().err == f"note: {told}\n"
 
 
 def test_runs_are_seen_together_only_where_their_scorers_are_known_to_be_the_same():

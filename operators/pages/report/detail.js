@@ -31,6 +31,7 @@ function responseView(browser, row, item, detail) {
     viewHead(browser, row, item),
     node("p", { class: "soft" }, [item.benchmark, item.category, columns.trial[row] ? `trial ${columns.trial[row]}` : null, item.groups && Object.values(JSON.parse(item.groups)).join(" · "), `ARIA ${shown(columns.aria[row])}`].filter(Boolean).join(" · ")),
     problems(item, detail),
+    unreadable(detail),
     node("h4", {}, item.question ?? ""),
     choices(item, columns.answer[row], columns.answer_paper[row]),
     players(item.clips, browser.clips),
@@ -48,6 +49,11 @@ function responseView(browser, row, item, detail) {
 function problems(item, detail) {
   const found = [item.item_error, item.audio_error, detail.response_error, detail.row_error].filter(Boolean);
   return found.length > 0 && node("div", { class: "card wrong" }, [...new Set(found)].map((text) => node("p", {}, text)));
+}
+
+/** What to say of a row in whose text some bytes are no UTF-8; false for others. */
+function unreadable({ text_error: columns }) {
+  return columns !== undefined && node("p", { class: "card wrong" }, `This row holds text that is not UTF-8 (${columns.replace("not_utf8: ", "")}): \ufffd stands for what could not be read.`);
 }
 
 function choices(item, robust, paper) {

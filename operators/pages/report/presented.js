@@ -14,7 +14,7 @@ function facts(pairs) {
 }
 
 function reply(detail) {
-  return [node("h4", {}, "Response"), detail.response_error && node("p", { class: "wrong" }, detail.response_error), response(detail, false)];
+  return [node("h4", {}, "Response"), unreadable(detail), detail.response_error && node("p", { class: "wrong" }, detail.response_error), response(detail, false)];
 }
 
 /** Rows about the same item and model, each with a link and what `columns` say of it; this one is marked. */
