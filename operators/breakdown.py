@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from operators.leaderboard import ABSENT, markdown_cell
+from operators.leaderboard import ABSENT, bracketed, markdown_cell
 
 
 def breakdown(summary: pa.Table) -> str:
@@ -26,7 +26,10 @@ def _table(benchmark: str, kind: str, rows: list[dict]) -> str:
     models = list(dict.fromkeys(row["model"] for row in rows))
     cells = {(row["group"], row["model"]): row for row in rows}
     groups = sorted({row["group"] for row in rows})
-    lines = [f"**{markdown_cell(benchmark)}** by {markdown_cell(kind)}: accuracy % (right/valid), ARIA", ""]
+    lines = [
+        f"**{markdown_cell(benchmark)}** by {markdown_cell(kind)}: accuracy % (right/valid), ARIA, with 95% intervals",
+        "",
+    ]
     lines.append(f"| {markdown_cell(kind)} | {' | '.join(map(markdown_cell, models))} |")
     lines.append(f"| --- |{' ---: |' * len(models)}")
     for group in groups:
@@ -38,5 +41,10 @@ def _table(benchmark: str, kind: str, rows: list[dict]) -> str:
 def _cell(row: dict | None) -> str:
     if row is None or row["accuracy"] is None:
         return ABSENT
-    aria = ABSENT if row["aria_mean"] is None else f"{row['aria_mean']:.3f}"
-    return f"{100 * row['accuracy']:.1f} ({row['n_correct']}/{row['n_valid']}), {aria}"
+    accuracy = " ".join(
+        [f"{100 * row['accuracy']:.1f} ({row['n_correct']}/{row['n_valid']})", *bracketed(row, "accuracy")]
+    )
+    aria = ABSENT
+    if row["aria_mean"] is not None:
+        aria = " ".join([f"{row['aria_mean']:.3f}", *bracketed(row, "aria"), f"n={row['aria_n_scored']}"])
+    return f"{accuracy}, {aria}"

@@ -1,4 +1,4 @@
-"""The summary of a run as a table to read: ARIA-Rubrics Table 1 with the counts that a mean needs beside it.
+"""The summary of a run as a table to read: ARIA-Rubrics Table 1 with the interval and the counts that a mean needs beside it.
 
 One block per benchmark, the best model by ARIA first. In a terminal the best value of a column is bold; wherever there is no
 colour (a file, a pipe) it carries a star instead, and plain ASCII is used if the output cannot encode more. A mean over few
@@ -16,10 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from operators.aggregate import MEASURES
+from operators.analysis.estimates import FEW
 from operators.schema import METRICS
 
 MIN_WIDTH = 100
@@ -41,7 +43,12 @@ _COVERED = {
     "accuracy_answered": ("n_answered",),
     "no_answer_rate": ("n_answered", "n_no_answer"),
 }
-_KEY = "Second lines: {sd}sd, right/all, right/answered. Scored, failed: rows with and without ARIA."
+_KEY = (
+    "{below}: {sd}sd or right/all, right/answered; 95% interval over items (Student's; of shares Wilson's). "
+    "Scored, failed: rows with and without ARIA."
+)
+_KEY_NONE = " No interval: one item, or values alike."
+_KEY_FEW = " Few items: the intervals are rough."
 _KEY_PARTLY = " n=: rows scored where not all of the model's are."
 _KEY_UNRANKED = " (1/9): rows with ARIA; too few to rank."
 _KEY_TRIALS = " An item's rows are averaged first: {sd}sd is that of items."
@@ -58,12 +65,15 @@ class Leaderboard:
         starred = console.color_system is None
         for benchmark, rows in self.blocks:
             yield Text(f"{printable(benchmark, options.encoding)}: {_items(rows)}", style="bold")
-            yield _block(rows, options, starred)
+            wide = _block(rows, options, starred)
+            # What it needs, and not what there is of it.
+            needed = Measurement.get(console, options.update(max_width=10_000), wide).minimum
+            yield wide if needed <= options.max_width else _block(rows, options, starred, stacked=True)
         if not self.blocks:
             yield Text(NOTHING)
             return
         best = "* best of its column. " if starred and any(len(rows) > 1 for _, rows in self.blocks) else ""
-        yield Text(best + _key(self.blocks, "+-" if options.ascii_only else "±"), style="dim")
+        yield Text(best + _key(self.blocks, "+-" if options.ascii_only else "±", "Below"), style="dim")
         if self.failures is not None and len(self.failures):
             yield _failure_lines(self.failures, options.encoding)
 
@@ -110,12 +120,13 @@ def to_markdown(summary: pa.Table) -> str:
             for column in _COVERED:
                 first, *below = _cell(row, column, "±")
                 first = f"**{first}**" if _wins(row, column, best, rows) else first
-                cells.append(" ".join([first, *(f"({text})" if "/" in text else text for text in below)]))
+                told = (f"({text})" if "/" in text else text for text in below)
+                cells.append(" ".join([first, *told, *bracketed(row, column)]))
             lines.append(_row([*cells, str(row["aria_n_scored"]), str(row["aria_n_failed"])]))
         parts.append("\n".join(lines))
     if parts:
         best = "Bold: best of its column. " if any(len(rows) > 1 for _, rows in blocks) else ""
-        parts.append(best + _key(blocks, "±").replace("Second lines", "Beside the values"))
+        parts.append(best + _key(blocks, "±", "Beside the values"))
     return "\n\n".join(parts or [NOTHING]) + "\n"
 
 
@@ -181,7 +192,7 @@ def _wins(row: dict, column: str, best: dict[str, float], rows: list[dict]) -> b
 
 
 def _cell(row: dict, column: str, sign: str, digits: int = 3) -> list[str]:
-    """What a cell says first, and what stands below it."""
+    """What a cell says first, and what stands below it; without its interval."""
     value = row[_value(column)]
     if column in MEASURES:
         if value is None:
@@ -194,18 +205,52 @@ def _cell(row: dict, column: str, sign: str, digits: int = 3) -> list[str]:
     return [ABSENT if value is None else f"{100 * value:.1f}", *share]
 
 
-def _key(blocks: list[tuple[str, list[dict]]], sign: str) -> str:
+def _ends(row: dict, column: str) -> tuple[float, float] | None:
+    """The interval of a column's value, shares in percent."""
+    low, high = (row[f"{column}_{end}"] for end in ("low", "high"))
+    scale = 1 if column in MEASURES else 100
+    return None if low is None else (scale * low, scale * high)
+
+
+def bracketed(row: dict, column: str) -> list[str]:
+    """As in ["[0.902, 0.978]"]; nothing where the value of a SUMMARY row has no interval."""
+    digits = 3 if column in MEASURES else 1
+    return [f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in filter(None, [_ends(row, column)])]
+
+
+def _below(row: dict, column: str, stacked: bool) -> list[str]:
+    """The interval in the little room of a terminal: ".90-.98", or 29-62 of percents; that of a score on two lines where the
+    room is too little even for that; with a digit more, also on two, where both ends would read alike."""
+    digits = 2 if column in MEASURES else 0
+    if (ends := _ends(row, column)) is None:
+        return []
+    low, high = (_short(end, digits) for end in ends)
+    alike = low == high
+    if alike:
+        low, high = (_short(end, digits + 1) for end in ends)
+    return [f"{low}-", high] if alike or (stacked and column in MEASURES) else [f"{low}-{high}"]
+
+
+def _short(value: float, digits: int) -> str:
+    """Without the 0 before the point, and 1 without a second one behind it."""
+    text = f"{value:.{digits}f}"
+    return "1.0" if text == f"{1:.{digits}f}" and digits > 1 else text.removeprefix("0") or "0"
+
+
+def _key(blocks: list[tuple[str, list[dict]]], sign: str, below: str) -> str:
     """What the small print means, as far as there is any."""
     rows = [(row, block) for _, block in blocks for row in block]
     cells = [text for row, _ in rows for column in MEASURES for text in _cell(row, column, sign)]
     partly = any(text.startswith("n=") for text in cells)
     unranked = any(_mark(row, block) for row, block in rows)
     trials = any(row["n_rows"] != row["n_items"] for row, _ in rows)
+    none = any(row[_value(c)] is not None and _ends(row, c) is None for row, _ in rows for c in _COVERED)
+    few = any(0 < row[f"{name}_n_items"] < FEW for row, _ in rows for name in MEASURES)
     more = _KEY_PARTLY * partly + _KEY_UNRANKED * unranked + _KEY_TRIALS * trials
-    return (_KEY + more).format(sd=sign)
+    return (_KEY + more + _KEY_NONE * none + _KEY_FEW * few).format(sd=sign, below=below)
 
 
-def _block(rows: list[dict], options: ConsoleOptions, starred: bool) -> Table:
+def _block(rows: list[dict], options: ConsoleOptions, starred: bool, stacked: bool = False) -> Table:
     narrow = options.max_width < MIN_WIDTH - 8
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     table.add_column("Model", min_width=10, overflow="fold")
@@ -219,6 +264,9 @@ def _block(rows: list[dict], options: ConsoleOptions, starred: bool) -> Table:
         cells = [name.append(f"\n{mark}", style="dim") if mark else name]
         for column in _COVERED:
             first, *below = _cell(row, column, sign, digits=2 if narrow else 3)
+            # n= stands last.
+            rest = below.pop() if below and below[-1].startswith("n=") else None
+            below += [*_below(row, column, stacked), *filter(None, [rest])]
             wins = _wins(row, column, best, rows)
             text = Text().append(
                 f"{first}*" if wins and starred else first, style="bold green" if wins else None

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from operators.aggregate import summarise
+from operators.aggregate import SUMMARY, summarise
 from operators.failures import failure_reasons
 from operators.leaderboard import printable, render, show, to_markdown
 from operators.schema import METRICS
@@ -46,7 +46,10 @@ def test_values_deviations_and_counts_are_there(table: pa.Table) -> None:
     row = next(index for index, line in enumerate(lines) if line.startswith("best"))
     assert lines[row].split() == ["best", *["0.700*"] * 7, "100.0*", "100.0*", "0.0", "2"]
     # The sd of 0.6 and 0.8 is sqrt((0.01 + 0.01) / 1) = 0.141.
-    assert lines[row + 1].split() == [*["±0.141"] * 7, "2/2", "2/2", "0"]
+    assert lines[row + 1].split() == [*["±0.141"] * 7, "2/2", "2/2", "0-66", "0"]
+    # Student's interval of two: 0.7 -+ 12.7 * 0.1, cut at 0 and 1. Wilson's of 2 of 2: from 2 / (2 + 1.96^2) = 0.342.
+    assert lines[row + 2].split() == [*[".00-1.0"] * 7, "34-100", "34-100"]
+    assert "Few items: the intervals are rough." in " ".join(" ".join(lines).split())
 
 
 def test_accuracy_is_shown_of_all_and_of_answered() -> None:
@@ -133,7 +136,7 @@ def test_a_mean_over_few_rows_is_neither_first_nor_starred(barely: pa.Table) -> 
     assert first["steady"] < first["weaker"] < first["lucky"]
     # 1 of 20 rows answered: right/answered is 1/1, which stars no more than the scores do.
     assert lines[first["lucky"]].split() == ["lucky", *["0.900"] * 7, "5.0", "100.0", "0.0", "1"]
-    assert lines[first["lucky"] + 1].split() == ["(1/20)", *["n=1"] * 7, "1/20", "1/1", "19"]
+    assert lines[first["lucky"] + 1].split() == ["(1/20)", *["n=1"] * 7, "1/20", "1/1", "0-79", "19"]
     assert lines[first["steady"]].split() == ["steady", *["0.500*"] * 7, "50.0*", "50.0*", "0.0", "20"]
     key = " ".join(" ".join(lines[first["lucky"] + 2 :]).split())
     assert "(1/9): rows with ARIA; too few to rank." in key and "n=: rows scored" in key
@@ -142,7 +145,8 @@ def test_a_mean_over_few_rows_is_neither_first_nor_starred(barely: pa.Table) -> 
 def test_markdown_ranks_alike(barely: pa.Table) -> None:
     lines = to_markdown(summarise(barely)).splitlines()
     assert [line.split(" ")[1] for line in lines[4:7]] == ["steady", "weaker", "lucky"]
-    assert lines[4].startswith("| steady | **0.500** ±0.103 |")
+    # Student's t of 19 degrees is 2.093: 0.5 -+ 2.093 * 0.1026 / sqrt(20) = 0.452 to 0.548.
+    assert lines[4].startswith("| steady | **0.500** ±0.103 [0.452, 0.548] |")
     assert lines[6].startswith("| lucky (1/20) | 0.900 n=1 | ")
     assert "**" not in lines[6] and "100.0 (1/1)" in lines[6]
 
@@ -173,6 +177,20 @@ def test_trials_are_told_from_items() -> None:
     assert "An item's rows are averaged first" in " ".join(text.split())
     # Items: (0.0 + 0.2 + 0.4 + 0.6 + 0.8) / 5 = 0.4 and 0.5; 7 of 10 rows right.
     assert "0.450" in text and "70.0" in text and "7/10" in text
+
+
+def test_intervals_take_two_lines_where_the_window_is_narrow_and_a_digit_more_where_ends_look_alike() -> None:
+    """0.5 -+ 2.262 * 0.1054 / sqrt(10) = 0.425 to 0.575. Of 10,000 values 0.500 -+ 1.960 * 0.1 / 100 = 0.498 to 0.502."""
+    ten = drawn(summarise(results(*[scored("m", 0.4 + 0.2 * (i % 2)) for i in range(10)])), width=80)
+    lines = ten.splitlines()
+    row = next(index for index, line in enumerate(lines) if line.startswith("m "))
+    assert lines[row + 2].split() == [*[".42-"] * 7, "72-100", "72-100"]
+    assert lines[row + 3].split() == [".58"] * 7
+    many = {"low": 0.49804, "high": 0.50196}
+    (one,) = [row for row in summarise(results(scored("m", 0.4), scored("m", 0.6))).to_pylist() if row["group"] == "all"]  # fmt: skip
+    one |= {f"{METRICS[0]}_{end}": value for end, value in many.items()}
+    said = drawn(pa.Table.from_pylist([one], schema=SUMMARY)).split()
+    assert ".498-" in said and ".502" in said
 
 
 def test_failures_stand_below_by_reason(table: pa.Table) -> None:
@@ -207,9 +225,9 @@ def test_markdown_is_a_table_of_thirteen_columns(table: pa.Table) -> None:
     lines = to_markdown(summarise(table)).splitlines()
     assert lines[0] == "**b**: 2 to 3 items"
     assert {line.count("|") for line in lines[2:-2]} == {14}
-    assert lines[-1].startswith("Bold: best of its column. Beside the values: ±sd, right/all")
-    assert lines[4].startswith("| best | **0.700** ±0.141 |")
-    assert "100.0** (2/2)" in lines[4]
+    assert lines[-1].startswith("Bold: best of its column. Beside the values: ±sd or right/all")
+    assert lines[4].startswith("| best | **0.700** ±0.141 [0.000, 1.000] |")
+    assert "100.0** (2/2) [34.2, 100.0]" in lines[4]
 
 
 def test_no_rows_say_so() -> None:

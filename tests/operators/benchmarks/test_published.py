@@ -306,7 +306,7 @@ def test_results_are_broken_down_by_every_kind_of_group(tmp_path):
     assert cells["modality", "mix-sound-speech"]["accuracy"] == 0.0
     assert cells["sub-category", "Speaker Analysis"]["accuracy"] == 0.5
     text = breakdown(summary)
-    assert "| speech | 100.0 (1/1), - |" in text and "by sub-category" not in text
+    assert "| speech | 100.0 (1/1) [20.7, 100.0], - |" in text and "by sub-category" not in text
 
 
 def packed(path, rows, clips, questions="MMAR-meta.json", mode="w:gz"):
