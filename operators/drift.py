@@ -154,7 +154,9 @@ def _causes(
         yield Cause("gone_rows", f"{_rows(found.gone)} no longer there")
     explained = list(_changed_specs(last, now, model, benchmark, measure))
     yield from explained
-    same = now.model(model, benchmark).get("fingerprint") == last.model(model, benchmark).get("fingerprint")
+    before, after = last.model(model, benchmark), now.model(model, benchmark)
+    # What another reader read is another row, whether its item changed or not.
+    same = all(before.get(name) == after.get(name) for name in ("fingerprint", "reader"))
     if same and found.touched:
         other = ", or that were asked in other trials" if now.votes(model, benchmark) else ""
         yield Cause("changed_items", f"{_rows(found.touched)} about items that the benchmark changed{other}")
@@ -182,7 +184,9 @@ def _changed_specs(last: Night, now: Night, model: str, benchmark: str, measure:
         )
         yield Cause(kind, f"{what} ({_listed(paths)})")
     if now.votes(model, benchmark):
-        if last.fingerprint("read") != now.fingerprint("read"):
+        if before.get("reader") != after.get("reader"):
+            yield Cause("new_extraction", "options are read by another reader: rules, or another judge")
+        elif last.fingerprint("read") != now.fingerprint("read") and not after.get("reader"):
             yield Cause("new_extraction", "options are read by another version of the reader")
         return
     if last.fingerprint("extract") != now.fingerprint("extract"):

@@ -134,6 +134,7 @@ PRESENTED = pa.schema(
         ("audio_order", pa.list_(pa.int64())),
         ("response_key", pa.string()),
         ("response_error", pa.string()),
+        ("reader", pa.string()),  # fingerprint of the judge that reads the option; null: rules do
     ]
 )
 

@@ -25,6 +25,7 @@ from rich.console import Console
 from operators.audio import ProbeAudio
 from operators.benchmarks.identity import notes_of
 from operators.lalms.recorded import Recorded
+from operators.mugen.judged import judge_of
 from operators.mugen.kept import Presenting
 from operators.mugen.recorded import read_trials
 from operators.mugen.report import show
@@ -84,7 +85,7 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
         require(planned.model)
         check_ready(planned.model)
         with session(settings.cluster):
-            clips, said = generated(planned, name, store, settings.cluster, journal)
+            clips, said = generated(planned, name, store, settings.cluster, journal, reader)
     folder.mkdir(parents=True, exist_ok=True)
     # Beside the results, because a system's folder for temporary files may be small, or in memory.
     with journal.phase("read"), TemporaryDirectory(dir=folder, prefix=".scratch-") as scratch:
@@ -125,12 +126,12 @@ def recorded(planned: mugen_plan.MugenPlan, journal: Journal) -> tuple[pa.Table,
 
 
 def generated(
-    planned: mugen_plan.MugenPlan, name: str, store: Store, cluster: Cluster, journal: Journal
+    planned: mugen_plan.MugenPlan, name: str, store: Store, cluster: Cluster, journal: Journal, reader: Any
 ) -> tuple[pa.Table, Iterable[dict[str, Any]]]:
     """The items with their decoded clips, and every trial with what the model said, to be iterated over once."""
     clips = refuse_unheard(probe_audio(planned.items, cluster, journal))
     questions = dict(zip(clips["item_id"].to_pylist(), clips["question"].to_pylist(), strict=True))
-    how = Presenting(planned.strategies, planned.separate_voting, planned.seed, questions)
+    how = Presenting(planned.strategies, planned.separate_voting, planned.seed, questions, judge_of(reader))
     said: list[Iterable[dict[str, Any]]] = []
     for stage, spec, drawn in mugen_plan.by_model(planned):
         rows = fan_out(usable(clips), drawn, planned.counts, planned.seed)

@@ -5,22 +5,20 @@ Fan-out comes before generation and a fanned-out row carries no audio: clips are
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from operators.answers import Extraction
 from operators.base import Spec
 from operators.entries import OnDisk
-from operators.fingerprint import row_keys
 from operators.frames import with_columns
 from operators.judges.option_judge import JudgeError, OptionJudge
+from operators.mugen import judged
 from operators.mugen.kept import Presenting, keep_presented
 from operators.mugen.options import Asked, verdict_lost
 from operators.mugen.presentation import (
@@ -34,13 +32,12 @@ from operators.mugen.presentation import (
 )  # fmt: skip
 from operators.mugen.votes import TRIALS
 from operators.prompts import Prompt
-from operators.store import Shelf, Store
+from operators.store import Store
 from pipelines import phases
 from pipelines.config import Cluster, ConfigError
 from pipelines.lookup import Lookup
 from pipelines.phases import Journal
 
-NOT_ONE = -1.0  # the stored reading of a response that does not select exactly one option
 PORTION = 1024  # trials that are read, written and forgotten together
 READ_AT_ONCE = 256  # responses between two writes of a judge's verdicts: what an interruption costs
 
@@ -168,38 +165,16 @@ def _read(asked: Sequence[Asked], reader: Any, store: Store) -> list[Extraction]
     """A judge's verdicts come from the store where it has them: asking again costs money."""
     if not isinstance(reader, OptionJudge):
         return reader.read(asked)
-    shelf = store.scores("mugen_option", reader)
-    columns = [np.array(column, dtype=object) for column in zip(*asked, strict=True)]
-    keys = row_keys(reader, dict(zip(reader.reads, columns, strict=True))) if asked else []
-    known = {entry["key"]: _stored(entry) for entry in shelf.find(keys).to_pylist()}
-    missing = [(key, one) for key, one in zip(keys, asked, strict=True) if key not in known]
+    shelf = store.scores(judged.READINGS, reader)
+    known = dict(zip(asked, judged.find(shelf, asked), strict=True))
+    missing = [one for one, found in known.items() if found is None]
     for start in range(0, len(missing), READ_AT_ONCE):
         some = missing[start : start + READ_AT_ONCE]
         try:
-            fresh = reader.read([one for _, one in some])
+            fresh = reader.read(some)
         except JudgeError as error:
-            _keep(shelf, {key: found for (key, _), found in zip(some, error.finished, strict=False)})
+            judged.keep(shelf, some, error.finished)
             raise ConfigError(f"reader: {error}") from error
-        readings = {key: reading for (key, _), reading in zip(some, fresh, strict=True)}
-        _keep(shelf, readings)
-        known |= readings
-    return [known[key] for key in keys]
-
-
-def _keep(shelf: Shelf, readings: Mapping[str, Extraction | None]) -> None:
-    """Store what the judge decided; a reply that failed or could not be parsed is asked again by the next run."""
-    good = [
-        {
-            "key": key,
-            "value": NOT_ONE if found.index is None else float(found.index),
-            "details": json.dumps([found.stage, found.reason]),
-        }
-        for key, found in readings.items()
-        if found is not None and not verdict_lost(found.reason)
-    ]
-    shelf.append(pa.Table.from_pylist(good, schema=shelf.schema))
-
-
-def _stored(entry: Mapping[str, Any]) -> Extraction:
-    stage, reason = json.loads(entry["details"])
-    return Extraction(None if entry["value"] == NOT_ONE else int(entry["value"]), stage, reason)
+        judged.keep(shelf, some, fresh)
+        known |= zip(some, fresh, strict=True)
+    return [known[one] for one in asked]

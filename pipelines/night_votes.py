@@ -1,4 +1,7 @@
-"""The votes of a night: what MUGEN's trials said, read anew by the rules, one row per model, strategy and item.
+"""The votes of a night: what MUGEN's trials said, read as the last run read it, one row per model, strategy and item.
+
+By rules: by those of today. By an LLM judge: what it decided then, from the store. A night asks no judge, so a response whose
+verdict the store lacks does not vote, as in the run where the judge failed; an item that nobody can decide for it waits.
 
 A row of votes has no metrics of a chain of thought: the slots of one response are not what won, and the options are clips. It
 says what was chosen, and whether that is right. Votes are read again where a trial, its response, or the reader changed.
@@ -18,11 +21,13 @@ import pyarrow.compute as pc
 
 from operators import nights
 from operators.aggregate import finish_rows
+from operators.answers import Extraction
 from operators.buckets import Buckets, groups
 from operators.carrying import identity, untouched
 from operators.fingerprint import fingerprint
 from operators.frames import with_columns
-from operators.mugen.kept import VOTE, labels_of, latest, of_one_state
+from operators.mugen import judged
+from operators.mugen.kept import VOTE, System, labels_of, latest, of_one_state
 from operators.mugen.options import Asked, RuleReader
 from operators.mugen.presentation import map_back
 from operators.schema import METRICS, PRESENTED
@@ -31,15 +36,22 @@ from operators.voting import majority
 
 READER = RuleReader()
 NO_METRIC = "not_defined: the options are clips and trials vote"
-_LIGHT = (*VOTE, "trial", "key", "content", "asked_at", "state", "response_key")
+_LIGHT = (*VOTE, "trial", "key", "content", "asked_at", "state", "response_key", "reader")
 _QUESTION = pa.schema([pa.field("fingerprint", pa.string()), *(PRESENTED.field(name) for name in _LIGHT)])
 
-Named = Mapping[str, Mapping[tuple[str, str], str]]
+Named = Mapping[str, Mapping[tuple[str, str], System]]
+
+
+class Ballot(NamedTuple):
+    """A trial with its response, and which option that selects; None where a judge left no verdict."""
+
+    row: dict[str, Any]
+    found: Extraction | None
 
 
 class Votes(NamedTuple):
     """How many rows of votes there are, how many of them as in the night before, trials that were read, and votes that wait
-    for the response of a trial."""
+    for the response of a trial, or for a judge's verdict on it."""
 
     rows: int = 0
     carried_over: int = 0
@@ -78,8 +90,8 @@ def votes_of(store: Store, named: Named, known: Buckets, now: Buckets, scratch: 
         total = Votes(*map(sum, zip(total, counts, strict=True)))
     if total.waiting:
         print(
-            f"note: {total.waiting} votes wait for responses that the store does not have: run mugen_eval again to have them "
-            "counted",
+            f"note: {total.waiting} votes wait for responses, or for what a judge reads in them, that the store does not have: "
+            "run mugen_eval again to have them counted",
             file=sys.stderr,
         )
     return total
@@ -128,7 +140,7 @@ def _votes(trials: pa.Table, named: Named) -> tuple[pa.Table, np.ndarray]:
     cells = {
         "content": pa.array([f"votes {total:016x}" for total in sums.tolist()]),
         "benchmark": labels,
-        "model": pa.array([named[whose][name, called] for whose, name, called in systems], pa.string()),
+        "model": pa.array([named[whose][name, called].name for whose, name, called in systems], pa.string()),
     }
     return with_columns(first, cells).select(
         ["fingerprint", "content", "model", "benchmark", "item_id"]
@@ -136,15 +148,17 @@ def _votes(trials: pa.Table, named: Named) -> tuple[pa.Table, np.ndarray]:
 
 
 def _read(store: Store, trials: pa.Table, votes: pa.Table, vote: np.ndarray) -> pa.Table:
-    """NIGHT_ROW of every vote all of whose `trials` have a response, or a reason why there is none."""
-    answers: dict[int, list[dict[str, Any]]] = {}
-    for number, row in zip(*_whole(store, trials, vote), strict=True):
-        answers.setdefault(number, []).append(row)
+    """NIGHT_ROW of every vote all of whose `trials` have a response, or a reason why there is none, and that readings decide."""
+    numbers, said = _whole(store, trials, vote)
+    answers: dict[int, list[Ballot]] = {}
+    for number, ballot in zip(numbers, map(Ballot, said, _readings(store, said)), strict=True):
+        answers.setdefault(number, []).append(ballot)
     about = votes.to_pylist()
     rows = [
-        about[number] | _row(given)
+        row
         for number, given in sorted(answers.items())
-        if all(row["response"] is not None or row["response_error"] for row in given)
+        if all(row["response"] is not None or row["response_error"] for row, _ in given)
+        and (row := _row(about[number], given)) is not None
     ]
     absent = {f.name: pa.nulls(len(rows), f.type) for f in nights.NIGHT_ROW}
     absent |= {f"{metric}_reason": pa.repeat(NO_METRIC, len(rows)) for metric in METRICS}
@@ -153,7 +167,7 @@ def _read(store: Store, trials: pa.Table, votes: pa.Table, vote: np.ndarray) -> 
     return finish_rows(pa.table(absent | cells)).select(nights.NIGHT_ROW.names).cast(nights.NIGHT_ROW)
 
 
-def _whole(store: Store, trials: pa.Table, vote: np.ndarray) -> tuple[list[int], Iterator[dict[str, Any]]]:
+def _whole(store: Store, trials: pa.Table, vote: np.ndarray) -> tuple[list[int], list[dict[str, Any]]]:
     """The trials with their questions and responses, and the vote of each."""
     tables, numbers = [], []
     for whose in pc.unique(trials["fingerprint"]).to_pylist():
@@ -166,22 +180,44 @@ def _whole(store: Store, trials: pa.Table, vote: np.ndarray) -> tuple[list[int],
         tables.append(with_columns(found, {"response": answers}))
         numbers.append(vote[mine.to_numpy()][places.to_numpy()])
     if not tables:
-        return [], iter(())
-    return np.concatenate(numbers).tolist(), iter(pa.concat_tables(tables).to_pylist())
+        return [], []
+    return np.concatenate(numbers).tolist(), pa.concat_tables(tables).to_pylist()
 
 
-def _row(trials: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the trials of one item choose together."""
-    asked = [Asked(row["question"], len(row["audio_order"]), row["response"]) for row in trials]
-    read = [found.index for found in READER.read(asked)]
-    chosen = [map_back(row["audio_order"], place) for row, place in zip(trials, read, strict=True)]
-    won = majority(chosen, [row["trial"] for row in trials])
-    silent = all(row["response"] is None for row in trials)
+def _readings(store: Store, said: list[dict[str, Any]]) -> list[Extraction | None]:
+    """Which option each response selects, as its run read it; None where a judge left no verdict."""
+    found: list[Extraction | None] = [None] * len(said)
+    for reader in {row["reader"] for row in said}:
+        mine = [place for place, row in enumerate(said) if row["reader"] == reader]
+        asked = [
+            Asked(said[place]["question"], len(said[place]["audio_order"]), said[place]["response"])
+            for place in mine
+        ]
+        shelf = store.shelf(f"scores/{judged.READINGS}/{reader}")
+        read = READER.read(asked) if reader is None else judged.find(shelf, asked)
+        for place, one in zip(mine, read, strict=True):
+            found[place] = one
+    return found
+
+
+def _row(about: dict[str, Any], trials: list[Ballot]) -> dict[str, Any] | None:
+    """What the trials of one item choose together; None where nobody won and a judge's verdict is lacking."""
+    rows, readings = zip(*trials, strict=True)
+    places = [found and found.index for found in readings]
+    chosen = [map_back(row["audio_order"], place) for row, place in zip(rows, places, strict=True)]
+    won = majority(chosen, [row["trial"] for row in rows])
+    lost = readings.count(None)
+    if lost and won.index is None:
+        return None
+    silent = all(row["response"] is None for row in rows)
     return {
-        **{name: trials[0][name] for name in ("category", "gold_index")},
+        **about,
+        **{name: rows[0][name] for name in ("category", "gold_index")},
+        # Never that of a whole vote: the next night looks whether the verdicts have come.
+        "content": f"{about['content']} without {lost} verdicts" if lost else about["content"],
         "trial": 0,
         "answer_index": won.index,
         "answer_index_paper": won.index,  # MUGEN has one way of reading, so both rules' columns show the vote
         "answer_reason": f"no_vote: none of {len(trials)} trials is readable" if won.index is None else None,
-        "response_error": trials[0]["response_error"] if silent else None,
+        "response_error": rows[0]["response_error"] if silent else None,
     }

@@ -1,6 +1,7 @@
 """Score every stored response with what the store lacks, keep a dated summary, and say what changed since the last one.
 
-Trials of mugen_eval vote, by the reader of options as it is now; of them a night knows the choice and whether it is right.
+Trials of mugen_eval vote, read by the rules as they are now, or as the judge of the last run read them, which is not asked
+again; of them a night knows the choice and whether it is right.
 
 python -m pipelines.rescore                          exit status 0: nothing to look at; 3: drift; 1: the run failed
 python -m pipelines.rescore scorers=paper +cluster=a6000x4
@@ -135,9 +136,14 @@ def seen_of(store: Store, named: Mapping[str, Any], voting: Mapping[str, Any]) -
         new: describe(store, fingerprint) for fingerprint, names in named.items() for new in names.values()
     }
     voted = [
-        {"model": new, "benchmark": label, **describe(store, fingerprint, "presented")}
+        {
+            "model": one.name,
+            "benchmark": label,
+            "reader": one.reader,
+            **describe(store, fingerprint, "presented"),
+        }
         for fingerprint, names in voting.items()
-        for (_, label), new in names.items()
+        for (_, label), one in names.items()
     ]
     return {"models": models, "voted": voted}
 
@@ -182,7 +188,8 @@ def show_plan(
     trials = sum(contents(store.shelf(f"presented/{fingerprint}")).rows for fingerprint in voting)
     if trials:
         print(
-            f"votes of {trials} trials of MUGEN, read by the rules where they or the rules changed, in this process"
+            f"votes of {trials} trials of MUGEN, read where they or the rules changed, in this process; what a judge read is "
+            "in the store"
         )
     plan.show(
         stages, settings.cluster, settings.store.root, Console(), (*ITEM.names, "response", "audio_hashes")

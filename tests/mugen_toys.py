@@ -9,6 +9,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.batching import Memo
+from operators.chat_api import Reply
 
 SAYINGS = (
     "Audio {n}",
@@ -63,6 +64,17 @@ class Loudest:
             return dict(zip(self.writes, columns, strict=True))
 
         return op
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Second:
+    """A chat that judges every response to have chosen the second option."""
+
+    def connect(self):
+        return self
+
+    def ask(self, bodies):
+        return [Reply("Decision: 2") for _ in bodies]
 
 
 def tones(folder, loudness, name):

@@ -31,12 +31,14 @@ _CONTENT = tuple(name for name in PRESENTED.names if name not in ("key", "conten
 
 
 class Presenting(NamedTuple):
-    """What the rows of a run do not say of themselves. questions: as the benchmark asks them, by item id."""
+    """What the rows of a run do not say of themselves. questions: as the benchmark asks them, by item id. reader: the
+    fingerprint of the judge that reads the options; None: rules do."""
 
     strategies: Mapping[str, Strategy]
     separate_voting: bool
     seed: int
     questions: Mapping[str, str]
+    reader: str | None = None
 
 
 def keep_presented(
@@ -87,7 +89,13 @@ def _asked(rows: pa.Table, how: Presenting) -> Iterator[dict[str, Any]]:
             given["response_error"] = None
         for name, strategy in how.strategies.items():
             if drawn[name] == about and (strategy.vote or row["trial"] == 0):
-                yield {**given, "strategy": name, "state": states[item], "question": question}
+                yield {
+                    **given,
+                    "strategy": name,
+                    "state": states[item],
+                    "question": question,
+                    "reader": how.reader,
+                }
 
 
 def latest(rows: pa.Table) -> pa.Table:
@@ -105,29 +113,39 @@ def of_one_state(rows: pa.Table) -> pa.Table:
     return rows.take(np.flatnonzero((frame["state"] == newest).to_numpy()))
 
 
-def systems(store: Store) -> dict[str, dict[tuple[str, str], str]]:
-    """{model fingerprint: {(name, `label`): its name in results}}: of several models of one name and label the one asked
-    last keeps the name, and the others are called name@<first digits of the fingerprint>."""
-    owners: dict[tuple[str, str], list[tuple[Any, str]]] = {}
+class System(NamedTuple):
+    """What results call a model under a `label`, and which judge read what it said last (None: rules)."""
+
+    name: str
+    reader: str | None
+
+
+def systems(store: Store) -> dict[str, dict[tuple[str, str], System]]:
+    """{model fingerprint: {(name, `label`): System}}: of several models of one name and label the one asked last keeps
+    the name, and the others are called name@<first digits of the fingerprint>."""
+    owners: dict[tuple[str, str], list[tuple[Any, str, str | None]]] = {}
     for shelf in store.shelves("presented"):
-        for system, asked_at in shelf.undisturbed(lambda shelf=shelf: _last_asked(shelf)).items():
-            owners.setdefault(system, []).append((asked_at, shelf.name.rsplit("/", 1)[-1]))
-    named: dict[str, dict[tuple[str, str], str]] = {}
+        whose = shelf.name.rsplit("/", 1)[-1]
+        for system, (asked_at, reader) in shelf.undisturbed(lambda shelf=shelf: _last_asked(shelf)).items():
+            owners.setdefault(system, []).append((asked_at, whose, reader))
+    named: dict[str, dict[tuple[str, str], System]] = {}
     for system, models in owners.items():
-        *older, (_, newest) = sorted(models)
-        named.setdefault(newest, {})[system] = system[0]
-        for _, fingerprint in older:
-            named.setdefault(fingerprint, {})[system] = f"{system[0]}@{fingerprint[:8]}"
+        *older, newest = sorted(models, key=lambda model: model[:2])
+        for _, whose, reader in older:
+            named.setdefault(whose, {})[system] = System(f"{system[0]}@{whose[:8]}", reader)
+        _, whose, reader = newest
+        named.setdefault(whose, {})[system] = System(system[0], reader)
     return named
 
 
-def _last_asked(shelf: Shelf) -> dict[tuple[str, str], Any]:
-    found: dict[tuple[str, str], Any] = {}
-    parts = ["model", "benchmark", "strategy", "n_candidates"]
+def _last_asked(shelf: Shelf) -> dict[tuple[str, str], tuple[Any, str | None]]:
+    found: dict[tuple[str, str], tuple[Any, str | None]] = {}
+    parts = ["model", "benchmark", "strategy", "n_candidates", "reader"]
     for table in shelf.stream([*parts, "asked_at"]):
         for row in table.group_by(parts).aggregate([("asked_at", "max")]).to_pylist():
             system = (row["model"], label(row["benchmark"], row["strategy"], row["n_candidates"]))
-            found[system] = max(row["asked_at_max"], found.get(system, row["asked_at_max"]))
+            if system not in found or row["asked_at_max"] >= found[system][0]:
+                found[system] = (row["asked_at_max"], row["reader"])
     return found
 
 

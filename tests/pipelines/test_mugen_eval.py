@@ -14,6 +14,7 @@ import soundfile
 from hydra import compose, initialize_config_dir
 
 from operators.mugen.presentation import GenerationSet
+from operators.store import Store
 from pipelines.config import CONF, Cluster, ConfigError
 from pipelines.execution import session
 from pipelines.mugen_eval import evaluate
@@ -268,13 +269,16 @@ def test_nothing_to_judge_is_not_a_success(tmp_path):
 
 def test_votes_with_sampling_settings_of_their_own_are_generations_of_their_own(tmp_path):
     build(tmp_path, n=2)
-    done = run(
-        tmp_path, "strategy=[direct,sc]", "n_trials=3", "model.temperature=0", "voting.temperature=0.2"
-    )
+    settings = ["n_trials=3", "model.temperature=0", "voting.temperature=0.2", "reader=second"]
+    done = run(tmp_path, "strategy=[direct,sc]", *settings)
     stages = record(done)["stages"]
     assert stages["generate"]["rows"] == 2 and stages["generate_voting"]["rows"] == 6
-    assert record(done)["fingerprints"]["generate"] != record(done)["fingerprints"]["generate_voting"]
+    prints = record(done)["fingerprints"]
+    assert prints["generate"] != prints["generate_voting"]
     assert "greedily" not in done.err
+    shelves = list(Store(str(tmp_path / "store")).shelves("presented"))
+    readers = {reader for shelf in shelves for reader in shelf.read(["reader"])["reader"].to_pylist()}
+    assert len(shelves) == 2 and readers == {prints["read"]}, "a night reads by the same judge"
 
 
 def test_greedy_self_consistency_is_pointed_out(capsys):

@@ -10,12 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from operators.answers import Extraction
 from operators.base import Resources, Stage
 from operators.fingerprint import fingerprint
 from operators.frames import with_columns
-from operators.mugen import kept
+from operators.judges.option_judge import OptionJudge
+from operators.mugen import judged, kept
+from operators.mugen.judged import judge_of
 from operators.mugen.kept import Presenting, keep_presented
-from operators.mugen.options import RuleReader
+from operators.mugen.options import Asked, RuleReader
 from operators.mugen.presentation import GenerationSet, Strategy
 from operators.store import Store
 from pipelines import night_votes
@@ -34,7 +37,7 @@ SETS = {GenerationSet("mugen_direct", False, False): 1, GenerationSet("mugen_dir
 ITEMS = 4
 
 
-def answered(root, model=None, n_trials=3, change=None, said=None):
+def answered(root, model=None, n_trials=3, change=None, said=None, judge=None):
     """What a run leaves in the store: a model that names the right clip where it stands first or second, else the first."""
     store, model = Store(str(root)), model or Loudest()
     asked = with_columns(
@@ -59,7 +62,8 @@ def answered(root, model=None, n_trials=3, change=None, said=None):
     store.responses(model).append(new.filter(pa.array([key not in stored for key in new["key"].to_pylist()])))
     questions = dict(zip(asked["item_id"].to_pylist(), asked["question"].to_pylist(), strict=True))
     named = with_columns(rows, {"model": pa.repeat("loud", len(rows))})
-    keep_presented(store, model, named, errors, lookup.keys, Presenting(STRATEGIES, False, 0, questions))
+    how = Presenting(STRATEGIES, False, 0, questions, judge_of(judge))
+    keep_presented(store, model, named, errors, lookup.keys, how)
     return rows
 
 
@@ -195,7 +199,50 @@ def test_a_trial_that_failed_is_no_vote_and_one_without_a_response_waits(tmp_pat
     shelf = Store(str(tmp_path / "store")).responses(Loudest())
     shelf.remove(shelf.parts())
     _, told, record, _ = night(tmp_path, "two")
-    assert record["votes"]["waiting"] > 0 and "wait for responses that the store does not have" in told
+    assert record["votes"]["waiting"] > 0 and "wait for responses" in told
+
+
+JUDGE = OptionJudge(chat="nobody who could be asked again")
+
+
+def vague(place):
+    """Words in which no rule finds an option, one for each place of the right clip."""
+    return "near the " + ("start", "top", "middle", "back", "end")[place]
+
+
+def decide(root, places):
+    """The judge finds the option that `vague` words mean."""
+    asked = [Asked(f"Question {i}", 5, vague(place)) for i in range(ITEMS) for place in places]
+    found = [Extraction(place, "judge", None) for place in places] * ITEMS
+    judged.keep(Store(str(root)).scores(judged.READINGS, JUDGE), asked, found)
+
+
+@pytest.mark.weights  # three nights
+def test_a_night_takes_what_the_judge_of_the_run_decided_and_asks_nobody(tmp_path):
+    answered(tmp_path / "store", said=vague, judge=JUDGE)
+    decide(tmp_path / "store", places=[0, 1, 2, 4])
+    _, told, record, rows = night(tmp_path, "one")
+    # Gold of item i stands at place i in the original order: nobody decided about q3's only trial.
+    assert [rows["b (direct)", f"q{i}"]["correct"] for i in range(3)] == [True] * 3
+    assert ("b (direct)", "q3") not in rows and "or for what a judge reads in them" in told
+    permuted = [row for (name, _), row in rows.items() if name == "b (apsc)"]
+    assert permuted and all(row["correct"] for row in permuted), "the verdicts that there are decide"
+    assert record["votes"]["waiting"] == 8 - len(rows)
+    partly = [row for row in permuted if "without" in row["content"]]
+    assert partly, "some trial presents the right clip fourth"
+
+    decide(tmp_path / "store", places=[3])
+    _, _, record, rows = night(tmp_path, "two")
+    assert len(rows) == 8 and all(row["correct"] for row in rows.values())
+    whole = 3 + len(permuted) - len(partly)
+    assert (record["votes"]["carried_over"], record["votes"]["waiting"]) == (whole, 0)
+    assert {one["reader"] for one in record["voted"]} == {fingerprint(JUDGE)}
+
+    answered(tmp_path / "store", said=vague)
+    _, _, record, rows = night(tmp_path, "three")
+    assert not any(row["correct"] for row in rows.values()), "the last run read by rules"
+    changes = drift(tmp_path, "three")["changes"]
+    assert {cause["kind"] for change in changes for cause in change["causes"]} == {"new_extraction"}
 
 
 @pytest.mark.weights
@@ -203,7 +250,8 @@ def test_another_model_under_the_name_is_told_apart(folder):
     answered(folder / "store", model=Loudest(reach=1), said=lambda place: "Audio 1")
     systems = kept.systems(Store(str(folder / "store")))
     old, new = fingerprint(Loudest()), fingerprint(Loudest(reach=1))
-    assert set(systems[new].values()) == {"loud"} and set(systems[old].values()) == {f"loud@{old[:8]}"}
+    assert {one.name for one in systems[new].values()} == {"loud"}
+    assert {one.name for one in systems[old].values()} == {f"loud@{old[:8]}"}
     _, _, record, _ = night(folder, "one")
     assert record["votes"]["rows"] == 16
     assert {(one["model"], one["benchmark"]) for one in record["voted"]} == {
