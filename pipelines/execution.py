@@ -188,6 +188,9 @@ class _Worker(Pool):
     def __init__(self, work: _Work, stages: list[Stage], ledgers: _Ledgers | None) -> None:
         import ray
 
+        # OMP_NUM_THREADS is Ray's doing: what the environment says, or else the cpus of the worker. An environment of our own
+        # would keep Ray from giving us a process that stands ready.
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
         if ledgers:
             ledgers.drop_claims(_worker_id())
         replaces = ray.get_runtime_context().was_current_actor_reconstructed
@@ -214,6 +217,16 @@ def _surviving(work: _Work, table: pa.Table, missing: np.ndarray) -> Iterator[pa
         yield from _surviving(work, part, missing)
 
 
+@dataclass(frozen=True)
+class _Decoded:
+    """Blocks with plain values. What a table holds once is written out a block at a time: a driver holds no more of it."""
+
+    blocks: list[pa.Table]
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        return map(decoded, self.blocks)
+
+
 def _stream(work: _Work, table: pa.Table) -> Iterator[pa.Table]:
     """One Ray Data job over `table`, with an account of its own: workers of a job that died claim nothing in the next."""
     import ray
@@ -229,8 +242,7 @@ def _stream(work: _Work, table: pa.Table) -> Iterator[pa.Table]:
     dismiss = partial(_dismiss, job)
     context = ray.data.DataContext.get_current()
     context.custom_execution_callback_classes = [partial(Watch, pools, nodes, _alive, dismiss)]
-    # What a table holds once is written out a block at a time: memory of the driver holds no more of it.
-    dataset = ray.data.from_arrow_refs([ray.put(decoded(block)) for block in blocks])
+    dataset = ray.data.from_blocks(_Decoded(blocks))
     ledgers = _Ledgers() if any(share.actors > 1 for share in pools) else None  # one has memory of its own
     for share in pools:
         dataset = _through(dataset, work, share, blocks, ledgers, job)
@@ -305,12 +317,6 @@ def _through(
             compute=ray.data.ActorPoolStrategy(size=share.actors),
             num_cpus=share.cpus,
             num_gpus=share.gpus,
-            runtime_env={
-                "env_vars": {
-                    "OMP_NUM_THREADS": str(max(1, int(share.cpus))),
-                    "TOKENIZERS_PARALLELISM": "false",
-                }
-            },
             ray_remote_args_fn=partial(_named, job),
             max_restarts=RETRIES,
             max_task_retries=RETRIES,
