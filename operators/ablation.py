@@ -20,9 +20,10 @@ import pyarrow as pa
 
 from operators.analysis.cells import Items
 from operators.analysis.correlations import clustered_rank_correlation, spearman_only
-from operators.analysis.estimates import ESTIMATES, FEW, Line, estimate, percentile_interval, share_interval
+from operators.analysis.estimates import ESTIMATES, FEW, Line, estimate, share_interval
+from operators.analysis.rank_intervals import BY_INVERSION, rank_correlations, rank_interval
 from operators.intervals import t_interval
-from operators.statistics import eta_squared, kendalls_w
+from operators.statistics import concordances, eta_squared, kendalls_w
 
 N_RESAMPLES = 1000
 OVER_ITEMS = "percentile bootstrap, items drawn with all models and backbones"
@@ -102,21 +103,41 @@ def over_models(
     """The statistics of [models, backbones] means, each with what its resamples say and why it has none."""
     cells = _common(models, items, np.stack(list(scores.values()), axis=-1))
     n_items, n_models = cells[0].sums.shape
-    values = of_grid(_grid(cells, np.ones(n_items)))
-    drawn = np.empty((0, len(values)))
+    grid = _grid(cells, np.ones(n_items))
+    values, drawn = of_grid(grid), np.empty((0, *grid.shape))
     if n_items > 1 and n_models > 1:
         rng, even = np.random.default_rng(seed), np.full(n_items, 1 / n_items)
-        drawn = np.array([of_grid(_grid(cells, rng.multinomial(n_items, even))) for _ in range(n_resamples)])
+        drawn = np.array([_grid(cells, rng.multinomial(n_items, even)) for _ in range(n_resamples)])
+    ends = _intervals(values, grid, drawn)
     others = list(scores)[1:]
     named = [*((name, ALL) for name in ("kendalls_w", *SHARES)), *(("spearman_rho", one) for one in others)]
-    for (name, versus), value, draws in zip(named, values, drawn.T, strict=True):
-        share = name in SHARES
+    for (name, versus), value, interval in zip(named, values, ends, strict=True):
         yield estimate(
             "ablation", metric, name, value, n=n_models, unit="models", n_clusters=n_items,
-            method=f"{OVER_ITEMS}, moved by twice its bias" if share else OVER_ITEMS,
-            interval=share_interval(draws, value) if share else percentile_interval(draws),
-            versus=versus, notes=_why(name, value, n_models, n_items),
+            method=f"{OVER_ITEMS}, {'moved by twice its bias' if name in SHARES else BY_INVERSION}",
+            interval=interval, versus=versus, notes=_why(name, value, n_models, n_items),
         )  # fmt: skip
+
+
+def _intervals(values: np.ndarray, grid: np.ndarray, drawn: np.ndarray) -> list[tuple[float, float]]:
+    """Of every value of `of_grid`, from grids [n_resamples, models, backbones]; those of ranks as `rank_intervals` says."""
+    if not len(drawn) or np.isnan(values[0]):
+        return [(math.nan, math.nan)] * len(values)
+    shares = np.array([eta_squared(one) if np.isfinite(one).all() else [np.nan] * 3 for one in drawn])
+    found = [rank_interval(_w, grid, drawn)]
+    found += [
+        share_interval(draws, value)
+        for draws, value in zip(shares.T, values[1 : 1 + len(SHARES)], strict=True)
+    ]
+    pairs = ([0, other] for other in range(1, grid.shape[1]))
+    ranks = [rank_interval(rank_correlations, grid[:, pair], drawn[..., pair]) for pair in pairs]
+    known = np.isfinite(values[1 + len(SHARES) :])
+    return found + [one if there else (math.nan, math.nan) for one, there in zip(ranks, known, strict=True)]
+
+
+def _w(grids: np.ndarray) -> np.ndarray:
+    """W of [..., models, backbones]."""
+    return concordances(np.swapaxes(grids, -1, -2))
 
 
 def of_grid(grid: np.ndarray) -> np.ndarray:

@@ -105,13 +105,24 @@ def kendalls_w(scores: ArrayLike) -> float:
     and rank sums R: W = 12 * sum (R - mean R)^2 / (m^2 (n^3 - n) - m * sum over groups of t equal values (t^3
     - t)). NaN where every rater ties all items.
     """
+    return float(concordances(_matrix(scores, "scores [raters, items]")))
+
+
+def concordances(scores: np.ndarray) -> np.ndarray:
+    """`kendalls_w` of many tables [..., raters, items] at once, as resamples need it; NaN where a value is not finite.
+
+    The sum over ties is that by which squared ranks fall short of those of 1 to n: n (n + 1) (2n + 1) / 6 - sum (t^3 - t) / 12.
+    """
     from scipy.stats import rankdata
 
-    scores = _matrix(scores, "scores [raters, items]")
-    m, n = scores.shape
-    ranks = rankdata(scores, axis=1).sum(axis=0)
-    ties = sum(float((t**3 - t).sum()) for t in (np.unique(row, return_counts=True)[1] for row in scores))
-    return _ratio(12 * float(((ranks - ranks.mean()) ** 2).sum()), m**2 * (n**3 - n) - m * ties)
+    m, n = scores.shape[-2:]
+    ranks = rankdata(scores, axis=-1)
+    sums = ranks.sum(axis=-2)
+    ties = 2 * m * n * (n + 1) * (2 * n + 1) - 12 * (ranks**2).sum(axis=(-2, -1))
+    whole = m**2 * (n**3 - n) - m * ties
+    with np.errstate(invalid="ignore", divide="ignore"):
+        w = 12 * ((sums - sums.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1) / whole
+    return np.where(np.isfinite(scores).all(axis=(-2, -1)) & (whole > 0.5), w, np.nan)
 
 
 def icc_2_1(scores: ArrayLike) -> float:

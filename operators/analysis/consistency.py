@@ -13,10 +13,12 @@ import numpy as np
 
 from operators.analysis.cells import ALL_MEASURES, Cells
 from operators.analysis.estimates import Line, estimate, percentile_interval, resample, share_interval
-from operators.statistics import eta_squared, icc_2_1, icc_interval, kendalls_w
+from operators.analysis.rank_intervals import BY_INVERSION, rank_interval
+from operators.statistics import concordances, eta_squared, icc_2_1, icc_interval, kendalls_w
 
 OVER_ITEMS = "percentile bootstrap, items drawn within each benchmark"
 SHARES_OVER_ITEMS = f"{OVER_ITEMS}, moved by twice its bias"
+W_OVER_ITEMS = f"{OVER_ITEMS}, {BY_INVERSION}"
 OVER_MODELS = "percentile bootstrap, models drawn"
 SHARES_OVER_MODELS = f"{OVER_MODELS}, moved by twice its bias"
 F_INTERVAL = "F interval of McGraw and Wong (1996)"
@@ -36,7 +38,10 @@ def consistency(cells: Cells, n_resamples: int, seed: int) -> Iterator[Line]:
     """Every statistic of every measure that two models or more have on two benchmarks or more.
 
     Intervals come from drawing items anew where the items are known, and else from drawing models; ICC's is that of its
-    own F distribution. p of the variance shares: the F tests of the analysis of variance.
+    own F distribution. W over items takes noise into account (`rank_intervals`). W over models is a percentile interval as it
+    is: drawn models repeat, as ties, and what W falls by that is little. Simulated (100 tables each of 2 or 3 benchmarks
+    that agree in nothing to nearly all), it held the truth in 89 to 99% with 9 or 18 models; with 4 models, W is 1
+    in up to 69% of tables, and then has none. p of the variance shares: the F tests of the analysis of variance.
     """
     for measure in ALL_MEASURES:
         table, kept = cells.complete(measure)
@@ -50,7 +55,7 @@ def consistency(cells: Cells, n_resamples: int, seed: int) -> Iterator[Line]:
             interval, method = _interval(name, statistic, table, redrawn, kept, n_resamples, seed)
             yield estimate(
                 "consistency", measure, name, statistic(table), n=len(table), unit="models", method=method,
-                n_clusters=cells.n_items(measure, kept) if method in (OVER_ITEMS, SHARES_OVER_ITEMS) else None,
+                n_clusters=cells.n_items(measure, kept) if method in (W_OVER_ITEMS, SHARES_OVER_ITEMS) else None,
                 interval=interval, p=p_values.get(name, math.nan), notes=notes,
                 versus=f"{table.shape[1]} benchmarks",
             )  # fmt: skip
@@ -76,16 +81,23 @@ def _interval(
 ) -> tuple[tuple[float, float], str]:  # fmt: skip
     if name == "icc_2_1":
         return icc_interval(table), F_INTERVAL
+    if name == "kendalls_w" and redrawn is not None:
+        return rank_interval(_w, table, redrawn[:, kept]), W_OVER_ITEMS
     if redrawn is not None:
         drawn = [_or_nan(statistic, one[kept]) for one in redrawn]
-        methods = (SHARES_OVER_ITEMS, OVER_ITEMS)
     else:
         models = [np.array([row]) for row in range(len(table))]
         drawn = resample(lambda rows: _or_nan(statistic, table[rows]), models, n_resamples, seed)
-        methods = (SHARES_OVER_MODELS, OVER_MODELS)
-    if name.startswith("eta_squared"):
-        return share_interval(drawn, statistic(table)), methods[0]
-    return percentile_interval(drawn), methods[1]
+    if name == "kendalls_w":
+        return percentile_interval(drawn), OVER_MODELS
+    return share_interval(
+        drawn, statistic(table)
+    ), SHARES_OVER_MODELS if redrawn is None else SHARES_OVER_ITEMS
+
+
+def _w(tables: np.ndarray) -> np.ndarray:
+    """W of [..., models, benchmarks]."""
+    return concordances(np.swapaxes(tables, -1, -2))
 
 
 def _or_nan(statistic: Statistic, table: np.ndarray) -> float:

@@ -8,10 +8,10 @@ import pytest
 
 from operators.analysis.cells import ALL_MEASURES, Cells, cells_of_rows
 from operators.analysis.consistency import (
-    OVER_ITEMS,
     OVER_MODELS,
     SHARES_OVER_ITEMS,
     SHARES_OVER_MODELS,
+    W_OVER_ITEMS,
     anova,
     consistency,
 )
@@ -33,7 +33,7 @@ def test_an_effect_of_models_alone_is_found_with_certainty():
     found = by_statistic(consistency(cells_of_rows(scored_rows(rows)), 200, 0))
     model = found["eta_squared_model"]
     assert model["estimate"] == pytest.approx(1) and model["method"] == SHARES_OVER_ITEMS
-    assert model["n"] == 3 and found["kendalls_w"]["method"] == OVER_ITEMS
+    assert model["n"] == 3 and found["kendalls_w"]["method"] == W_OVER_ITEMS
     assert 0.99 < model["low"] <= model["high"] <= 1
     assert found["kendalls_w"]["estimate"] == pytest.approx(1) and found["icc_2_1"][
         "estimate"

@@ -26,7 +26,8 @@ def compared(first, second, n_resamples=200):
 def test_a_resample_of_two_items_has_both_or_one_of_them_twice():
     drawn, n_items = redrawn(instances(["111", "110", None]), 400, 0)["none"]
     assert n_items == 2
-    found, counts = np.unique(drawn["m"][:, 6:], axis=0, return_counts=True)
+    assert drawn["m"][0, 6:].tolist() == [0.5, 0.5]
+    found, counts = np.unique(drawn["m"][1:, 6:], axis=0, return_counts=True)
     assert found.tolist() == [[0, 1], [0.5, 0.5], [1, 0]]
     assert counts / 400 == pytest.approx([0.25, 0.5, 0.25], abs=0.08)
 
@@ -49,6 +50,16 @@ def test_every_value_has_an_interval_about_it_and_more_items_a_narrower_one():
         assert width[1] < width[0], name
     assert few["interval_reason"] is None and "items of either run drawn" in few["method"]
     assert few["note"] == "few items (8): the interval is rough" and many["note"] is None
+
+
+def test_equal_profiles_of_few_items_may_have_equal_ranks():
+    """Twenty items of each run from one profile, thrice: rho of the true masses is 1, and that of the samples is not."""
+    likely = ["000"] * 2 + ["001"] + ["010"] * 3 + ["100"] * 4 + ["101"] * 5 + ["110"] * 6 + ["111"] * 8
+    for seed in range(3):
+        first, second = np.random.default_rng(seed).choice(likely, (2, 20)).tolist()
+        (row,) = compared(instances(first), instances(second))
+        assert row["spearman"] < 0.97 and row["spearman_high"] == pytest.approx(1, abs=0.01)
+        assert row["spearman_low"] < row["spearman"]
 
 
 def test_repeated_instances_of_an_item_make_nothing_surer():
