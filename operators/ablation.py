@@ -22,7 +22,7 @@ from operators.analysis.cells import Items
 from operators.analysis.correlations import clustered_rank_correlation, spearman_only
 from operators.analysis.estimates import ESTIMATES, FEW, Line, estimate, share_interval
 from operators.analysis.rank_intervals import BY_INVERSION, rank_correlations, rank_interval
-from operators.intervals import t_interval
+from operators.intervals import no_interval, t_interval
 from operators.statistics import concordances, eta_squared, kendalls_w
 
 N_RESAMPLES = 1000
@@ -36,9 +36,10 @@ MEANS = pa.schema(
         ("model", pa.string()),
         ("benchmark", pa.string()),
         ("backbone", pa.string()),
-        # `mean_low`, `mean_high`: Student's 95% interval over `n_items`, cut at 0 and 1; null for one item. `n_common` counts
-        # rows.
+        # `mean_low`, `mean_high`: Student's 95% interval over `n_items`, cut at 0 and 1; null where `interval_reason` says why.
+        # `n_common` counts rows.
         *((name, pa.float64()) for name in ("mean", "mean_low", "mean_high")),
+        ("interval_reason", pa.string()),
         *((name, pa.int64()) for name in ("n_items", "n_common")),
         ("n_scored", pa.int64()),
         ("n_failed", pa.int64()),
@@ -64,7 +65,9 @@ def means(rows: pa.Table, scores: Mapping[str, np.ndarray]) -> pa.Table:
             mean = float(by_item.mean()) if len(by_item) else None
             n = int((~np.isnan(mine)).sum())
             ends = [None if math.isnan(end) else end for end in t_interval(by_item, bounds=(0, 1))]
-            found.append((model, benchmark, backbone, mean, *ends, len(by_item), len(kept), n, len(mine) - n))
+            why = no_interval(len(by_item)) if ends[0] is None else None
+            counts = (len(by_item), len(kept), n, len(mine) - n)
+            found.append((model, benchmark, backbone, mean, *ends, why, *counts))
     return pa.Table.from_pylist([dict(zip(MEANS.names, row, strict=True)) for row in found], schema=MEANS)
 
 

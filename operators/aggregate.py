@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from operators.intervals import t_interval_of_moments, wilson_interval_of_mean
+from operators.intervals import no_interval, t_interval_of_moments, wilson_interval_of_mean
 from operators.moments import Moments
 from operators.schema import METRICS, result_schema
 
@@ -33,17 +33,19 @@ _AVERAGED = (*MEASURES, *(name + suffix for suffix in ("", "_paper") for name in
 # among the reasons and does not make the row count as failed.
 ERRORS = {"item": "item_error", "audio": "audio_error", "response": "response_error", "row": "row_error"}
 
+_OF_MEASURE = {
+    **dict.fromkeys(("mean", "sd", "low", "high"), pa.float64()),
+    "interval_reason": pa.string(),
+    **dict.fromkeys(("n_items", "n_scored", "n_failed"), pa.int64()),
+}
+
 SUMMARY = pa.schema(
     [(name, pa.string()) for name in ("model", "benchmark", "group_kind", "group")]
     + [(name, pa.int64()) for name in ("n_items", *_COUNTS)]
     + [(name, pa.float64()) for name in _RATES]
     + [(name, pa.int64()) for name in _COUNTS_PAPER]
     + [(f"{name}_paper", pa.float64()) for name in _RATES]
-    + [
-        (f"{measure}_{part}", pa.int64() if part.startswith("n_") else pa.float64())
-        for measure in MEASURES
-        for part in ("mean", "sd", "low", "high", "n_items", "n_scored", "n_failed")
-    ]
+    + [(f"{measure}_{part}", kind) for measure in MEASURES for part, kind in _OF_MEASURE.items()]
 )
 
 
@@ -87,7 +89,8 @@ def summarise(table: pa.Table) -> pa.Table:
       trials per item it errs on the wide side (`wilson_interval_of_mean` says why).
     - The same with `_paper` for the paper's extraction rule.
     - For every metric and ARIA: `_mean` and `_sd` over the `_n_items` items that have it, of the mean over an item's scored
-      trials; `_low` and `_high`, Student's 95% interval of that mean over items, cut at 0 and 1, null for fewer than two;
+      trials; `_low` and `_high`, Student's 95% interval of that mean over items, cut at 0 and 1, null for fewer than two
+      and where all are alike, as `_interval_reason` then says;
       `_n_scored` and `_n_failed` rows (together n_rows).
     """
     return summary_of([moments(table)])
@@ -210,11 +213,13 @@ def _sample_sd(variance: pa.ChunkedArray, count: pa.ChunkedArray) -> pa.Array:
 
 
 def _ends(got: pa.Table, name: str) -> dict[str, pa.Array]:
-    """Student's interval of a mean of scores."""
+    """Student's interval of a mean of scores, and why there is none."""
     moments_ = (got[f"{name}_{part}"].to_pylist() for part in ("count", "mean", "variance"))
     of = [Moments(n, mean or 0.0, n * (variance or 0.0)) for n, mean, variance in zip(*moments_, strict=True)]
     low, high = np.array([t_interval_of_moments(one, bounds=(0, 1)) for one in of]).reshape(-1, 2).T
-    return {f"{name}_{end}": pa.array(e, from_pandas=True) for end, e in (("low", low), ("high", high))}
+    ends = {f"{name}_{end}": pa.array(e, from_pandas=True) for end, e in (("low", low), ("high", high))}
+    reasons = [no_interval(one.n) if np.isnan(end) else None for one, end in zip(of, low, strict=True)]
+    return ends | {f"{name}_interval_reason": pa.array(reasons, pa.string())}
 
 
 def _items(rows: pa.Table, keys: list[str]) -> pa.Table:

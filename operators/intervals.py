@@ -112,6 +112,13 @@ def interval_of_mean(parts: Sequence[tuple[float, float, float]]) -> tuple[float
     return mean - below, mean + above
 
 
+def no_interval(n: int, unit: str = "item") -> str:
+    """Why there is no Student's or bootstrap interval of a mean over n independent `unit`s: the reason of a table's row."""
+    if n < 2:
+        return f"too_few: {n or 'no'} {unit}"
+    return f"no_spread: all {n} {unit}s are alike"
+
+
 def t_interval(
     values: ArrayLike, level: float = 0.95, bounds: tuple[float, float] = (-math.inf, math.inf)
 ) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from operators.audit_states import (
     state_masses,
     youdens_j,
 )
-from operators.intervals import wilson_interval_of_clusters
+from operators.intervals import no_interval, wilson_interval_of_clusters
 from operators.statistics import paired_bootstrap
 
 Row = dict[str, Any]
@@ -59,7 +59,8 @@ STATES = pa.schema([
     *_numbers("n_instances", "n_excluded", "n_in_state", "mass", "wilson_low", "wilson_high", "mass_least", "mass_most"),
 ])  # fmt: skip
 
-# What a cue's states and accuracies come to. Differences are in accuracy, with bootstrap intervals over items.
+# What a cue's states and accuracies come to. Differences are in accuracy, with bootstrap intervals over items; where there is
+# none, `gap_reason` and so on say why.
 RATES = pa.schema([
     *ABOUT,
     *_numbers(
@@ -69,6 +70,7 @@ RATES = pa.schema([
         "cue_dependence", "cue_low", "cue_high", "cue_p", "n_cue_items",
         "cue_dependence_pairwise", "cue_pairwise_low", "cue_pairwise_high", "cue_pairwise_p", "n_cue_pairwise_items",
     ),
+    *((f"{name}_reason", pa.string()) for name in ("gap", "cue", "cue_pairwise")),
 ])  # fmt: skip
 
 
@@ -256,11 +258,16 @@ def _rate(
         return _difference(means.get(a, {}), means.get(b, {}), n_resamples)
 
     gap = difference((*key, "pairwise"), (*key, "pointwise"))
-    row |= dict(zip(("protocol_gap", "gap_low", "gap_high", "gap_p", "n_gap_items"), gap, strict=True))
-    if key != plain:
+    row |= dict(
+        zip(("protocol_gap", "gap_low", "gap_high", "gap_p", "n_gap_items", "gap_reason"), gap, strict=True)
+    )
+    if key == plain:
+        row |= dict.fromkeys(("cue_reason", "cue_pairwise_reason"), "baseline: differences are from no cue")
+    else:
         for probe, name in (("pointwise", "cue"), ("pairwise", "cue_pairwise")):
             found = difference((*key, probe), (*plain, probe))
-            columns = (f"{name.replace('cue', 'cue_dependence')}", f"{name}_low", f"{name}_high", f"{name}_p", f"n_{name}_items")  # fmt: skip
+            ends = (f"{name}_low", f"{name}_high", f"{name}_p", f"n_{name}_items", f"{name}_reason")
+            columns = (name.replace("cue", "cue_dependence"), *ends)
             row |= dict(zip(columns, found, strict=True))
     return row
 
@@ -294,15 +301,16 @@ def _item_means(calls: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def _difference(a: Mapping[str, float], b: Mapping[str, float], n_resamples: int) -> list:
-    """Mean of a - b over the items of both, its interval, p-value and the number of items; nulls where there is none."""
+    """Mean of a - b over the items of both, its interval, p-value and the number of items; nulls where there is none, and why."""
     common = [item for item in a if item in b]
     if not common:
-        return [None] * 4 + [0]
+        return [None] * 4 + [0, no_interval(0)]
     left, right = [a[item] for item in common], [b[item] for item in common]
     if len(common) < 2:
-        return [left[0] - right[0], None, None, None, 1]
+        return [left[0] - right[0], None, None, None, 1, no_interval(1)]
     found = paired_bootstrap(left, right, n_resamples=n_resamples)
-    return [found.difference, *map(_number, (found.low, found.high, found.p)), found.n]
+    ends = [*map(_number, (found.low, found.high, found.p))]
+    return [found.difference, *ends, found.n, no_interval(found.n) if ends[0] is None else None]
 
 
 def _share(part: float, whole: float) -> float:

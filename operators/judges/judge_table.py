@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from operators.intervals import t_interval
+from operators.intervals import no_interval, t_interval
 from operators.leaderboard import ABSENT, MIN_WIDTH, markdown_cell, printable
 
 # One rating of one response.
@@ -35,6 +35,7 @@ JUDGED = pa.schema(
         *((name, pa.float64()) for name in ("accuracy", "aria")),
         ("aria_rank", pa.int64()),
         *((name, pa.float64()) for name in ("score", "score_low", "score_high", "score_if_failed_0")),
+        ("interval_reason", pa.string()),
         ("n_scored", pa.int64()),
         ("n_items", pa.int64()),
         ("n_failed", pa.int64()),
@@ -78,6 +79,7 @@ def _row(
         "score": sum(scored) / len(scored) if scored else None,
         "score_low": None if math.isnan(low) else low,
         "score_high": None if math.isnan(high) else high,
+        "interval_reason": no_interval(len(by_item)) if math.isnan(low) else None,
         "score_if_failed_0": sum(scored) / len(values),
         "n_scored": len(scored),
         "n_items": len(by_item),
@@ -121,8 +123,14 @@ def _score(row: Mapping[str, Any] | None) -> str:
     if row is None or row["score"] is None:
         return ABSENT if row is None else f"{ABSENT} ({row['n_failed']} failed)"
     if not row["n_failed"]:
-        return _number(row["score"])
-    return f"{_number(row['score'])} ({row['n_failed']} failed, {_number(row['score_if_failed_0'])} at worst)"
+        return _with_interval(row)
+    return f"{_with_interval(row)} ({row['n_failed']} failed, {_number(row['score_if_failed_0'])} at worst)"
+
+
+def _with_interval(row: Mapping[str, Any]) -> str:
+    """As in "0.612 [0.551, 0.673]"."""
+    ends = "" if row["score_low"] is None else f" [{_number(row['score_low'])}, {_number(row['score_high'])}]"
+    return f"{_number(row['score'])}{ends}"
 
 
 def _number(value: float | None) -> str:

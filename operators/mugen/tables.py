@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from operators.intervals import (
+    no_interval,
     wald_interval,
     wilson_interval,
     wilson_interval_of_clusters,
@@ -26,6 +27,7 @@ from operators.mugen.votes import cells, pairwise_agreement, trials_curve
 from operators.statistics import paired_bootstrap
 
 BASELINE = "direct"
+NO_BASELINE = f"no_baseline: the strategy {BASELINE} was not run"
 _WHERE = [("model", pa.string()), ("benchmark", pa.string()), ("n_candidates", pa.int64())]
 _COUNTS = ("n_items", "n_valid", "n_failed", "n_unanswered", "n_correct")
 _ACCURACY = ("accuracy", "half_width", "wilson_low", "wilson_high")
@@ -37,6 +39,7 @@ SUMMARY = pa.schema(
         *((name, pa.int64()) for name in _COUNTS),
         *((name, pa.float64()) for name in _ACCURACY),
         *((name, pa.float64()) for name in ("gain", "gain_low", "gain_high", "gain_p")),
+        ("gain_reason", pa.string()),  # why there is no gain, or no interval and p of it
         *((name, pa.int64()) for name in ("n_paired", "n_ties", "n_unparsed", "n_missing", "generations")),
         *((name, pa.int64()) for name in ("prompt_tokens", "completion_tokens")),
         # Further generations per item, and tokens per item, that one percentage point of gain cost; null without a gain.
@@ -84,7 +87,8 @@ def summarise(votes: pa.Table, n_resamples: int = 10_000) -> pa.Table:
     """One row per model, number of candidates, strategy and group (overall, dimension, task); schema SUMMARY.
 
     Gains are over the strategy `direct` of the same model on the same items, in accuracy, with a percentile interval of
-    a paired bootstrap over items; null where `direct` was not run, and for tasks.
+    a paired bootstrap over items; null where `gain_reason` says why: the strategy is `direct` itself, which may not have been
+    run, a group is a task, pairs are fewer than two or all gain alike.
     """
     cells_ = grouped(votes.to_pylist(), ("model", "benchmark", "n_candidates", "strategy"))
     rows = []
@@ -93,7 +97,11 @@ def summarise(votes: pa.Table, n_resamples: int = 10_000) -> pa.Table:
         about = dict(zip(("model", "benchmark", "n_candidates"), where, strict=True)) | {"strategy": strategy}
         for kind, group, members in _groups(answers):
             row = about | {"group_kind": kind, "group": group} | _counted(members)
-            if strategy != BASELINE and kind != "task":
+            if strategy == BASELINE:
+                row["gain_reason"] = "baseline: gains are over it"
+            elif kind == "task":
+                row["gain_reason"] = "task: gains are those of dimensions"
+            else:
                 row |= _gain(members, baseline, n_resamples)
             rows.append(row)
     return pa.Table.from_pylist(rows, schema=SUMMARY)
@@ -137,11 +145,15 @@ def _gain(members: list[Row], baseline: Mapping[str, Row], n_resamples: int) -> 
         and baseline[row["item_id"]]["item_error"] is None
     ]
     if len(pairs) < 2:
-        return {"n_paired": len(pairs)}
+        return {
+            "n_paired": len(pairs),
+            "gain_reason": no_interval(len(pairs), "pair") if baseline else NO_BASELINE,
+        }
     ours, theirs = (np.array([pair[side]["correct"] for pair in pairs], dtype=float) for side in (0, 1))
     found = paired_bootstrap(ours, theirs, n_resamples=n_resamples)
     ends = {"gain_low": found.low, "gain_high": found.high, "gain_p": found.p}
-    gain = {"gain": found.difference, **{name: end for name, end in ends.items() if not math.isnan(end)}}
+    gain = {"gain": found.difference, **{name: _number(end) for name, end in ends.items()}}
+    gain["gain_reason"] = no_interval(len(pairs), "pair") if gain["gain_low"] is None else None
     points = 100 * found.difference
     after, before = (_counted([pair[side] for pair in pairs]) for side in (0, 1))
     return gain | {

@@ -128,6 +128,7 @@ def test_means_are_over_the_rows_that_every_backbone_scored_and_over_items_first
     # Of "one" two items, 0.3 and 0.9: t of one degree of freedom 12.7062, standard error 0.4243 / sqrt(2) = 0.3: 0.6 -+ 3.8, cut.
     assert (table[0]["mean_low"], table[0]["mean_high"]) == (0, 1)
     assert [e["n_items"] for e in table] == [2, 2, 0, 0] and table[2]["mean_low"] is None
+    assert [e["interval_reason"] for e in table] == [None, None, "too_few: no item", "too_few: no item"]
     line, *_ = agreement(rows, scores, "m3").to_pylist()
     assert (line["n"], line["n_clusters"]) == (1, 2), "a model without a common row takes no part"
 

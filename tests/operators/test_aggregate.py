@@ -137,6 +137,14 @@ def test_nothing_valid_gives_nulls_not_zeros() -> None:
 def test_one_value_has_a_mean_and_no_deviation() -> None:
     row = overall(results({}))
     assert (row["aria_mean"], row["aria_sd"]) == (0.5, None)
+    assert row["aria_low"] is None and row["aria_interval_reason"] == "too_few: 1 item"
+
+
+def test_values_that_are_all_alike_have_no_interval_with_the_reason_and_others_have_one_without() -> None:
+    row = overall(results(*[{METRICS[0]: value} for value in (0.1, 0.2, 0.3)]))
+    assert row[f"{METRICS[1]}_low"] is None
+    assert row[f"{METRICS[1]}_interval_reason"] == "no_spread: all 3 items are alike"
+    assert row["aria_low"] < row["aria_mean"] and row["aria_interval_reason"] is None
 
 
 def test_groups_add_up_to_the_whole() -> None:

@@ -65,6 +65,8 @@ def test_a_judge_that_is_always_in_one_state_has_all_its_mass_there(items, state
     both = {"110": 1.0, "111": 0.0}
     assert rates["conditional_potemkin"] == both.get(state)
     assert rates["protocol_gap"] == 1.0 - j
+    assert rates["gap_low"] is None and rates["gap_reason"] == f"no_spread: all {N} items are alike"
+    assert rates["cue_dependence"] is None and rates["cue_reason"].startswith("baseline")
     # Wilson's interval of 80 of 80, from a second source.
     row = next(row for row in found["states"] if row["state"] == state)
     other = binomtest(2 * N, 2 * N).proportion_ci(method="wilson")
@@ -197,6 +199,7 @@ def test_nothing_readable_is_no_verdict_and_no_number(items):
     assert all(r["mass"] is None and (r["mass_least"], r["mass_most"]) == (0.0, 1.0) for r in found["states"])
     (rates,) = found["rates"]
     assert rates["reliable_mass"] is None and rates["protocol_gap"] is None and rates["n_excluded"] == 2 * N
+    assert rates["gap_reason"] == "too_few: no item"
     told = diagnosis(verdicts)
     assert told.diagnosis == "unknown"
     assert any("80 unreadable" in line for line in told.details)

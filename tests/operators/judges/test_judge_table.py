@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from operators.aggregate import SUMMARY
-from operators.judges.judge_table import RATINGS, cells, judged, to_markdown
+from operators.judges.judge_table import JUDGED, RATINGS, cells, judged, to_markdown
 
 
 def ratings(*rows):
@@ -46,6 +46,7 @@ def test_means_failures_and_ranks():
     # Two items, 0.2 and 0.4: t of one degree of freedom 12.7062, standard error 0.1414 / sqrt(2) = 0.1.
     assert (low["score_low"], low["score_high"]) == (0, 1), "0.3 -+ 1.27062, cut"
     assert low["n_items"] == 2 and high["n_items"] == 1 and high["score_low"] is None
+    assert (low["interval_reason"], high["interval_reason"]) == (None, "too_few: 1 item")
 
 
 def test_trials_of_an_item_are_one_item_in_the_interval():
@@ -55,6 +56,7 @@ def test_trials_of_an_item_are_one_item_in_the_interval():
     (found,) = judged(pa.Table.from_pylist(rated, schema=RATINGS), summary(m=0.3)).to_pylist()
     assert (found["n_scored"], found["n_items"]) == (4, 2)
     assert found["score_high"] == pytest.approx(0.3 + 12.7062 * 0.02, abs=1e-5)
+    assert cells(pa.Table.from_pylist([found], schema=JUDGED))[1][0][3] == "0.300 [0.046, 0.554]"
 
 
 def test_the_table_to_read_has_a_column_per_judge():

@@ -11,6 +11,7 @@ from operators.mugen.report import show, with_interval
 from operators.mugen.tables import (
     AGREEMENT,
     CURVE,
+    NO_BASELINE,
     POSITIONS,
     SCALING,
     accuracy,
@@ -142,6 +143,11 @@ def test_a_gain_that_every_item_shares_has_no_interval_and_is_printed_without_on
     summary, out = summarise(table(rows), 200), io.StringIO()
     gain = next(row for row in summary.to_pylist() if row["strategy"] == "apsc_cot")
     assert [gain[name] for name in ("gain", "gain_low", "gain_high", "gain_p")] == [1.0, None, None, None]
+    assert gain["gain_reason"] == "no_spread: all 3 pairs are alike"
+    alone = summarise(table(answers("m", "sc", [False] * 3)), 200).to_pylist()
+    assert {row["gain_reason"] for row in alone if row["group_kind"] != "task"} == {NO_BASELINE}
+    for row in [*summary.to_pylist(), *alone]:
+        assert (row["gain_low"] is None) == (row["gain_reason"] is not None)
     show(summary, *(s.empty_table() for s in (SCALING, CURVE, POSITIONS, AGREEMENT)), file=out)
     assert "+100.00" in out.getvalue() and "+100.00 [" not in out.getvalue()
 
