@@ -13,6 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,9 +24,8 @@ from rich.console import Console
 
 from operators import drift_report, nights
 from operators.asked import names_in_results
-from operators.base import Stage
-from operators.carrying import response_parts
-from operators.drift import Drift, Outage, drift, other_scorers
+from operators.base import Spec, Stage
+from operators.drift import Outage, drift, other_scorers
 from operators.extraction import Extract
 from operators.inspection import contents
 from operators.leaderboard import show
@@ -39,8 +39,9 @@ from pipelines.aria_eval import METRIC_STAGES, nothing_tried
 from pipelines.config import ConfigError, build, entry, plain
 from pipelines.execution import resources
 from pipelines.memory import check_memory
+from pipelines.night_record import seen_of, show_drift, write_drift
 from pipelines.night_rows import failing, night_rows, outages, summed
-from pipelines.night_votes import READER, Votes
+from pipelines.night_votes import READER, Named, Votes
 from pipelines.phases import Journal
 from pipelines.record import check_out, free_folder, write_record, write_summary
 from pipelines.rescore_settings import Rescore
@@ -55,18 +56,34 @@ def main(config: DictConfig) -> None:
     rescore(with_own_folder(config), HydraConfig.get().runtime.choices["scorers"])
 
 
+@dataclass(frozen=True)
+class Task:
+    """What a night has to do: score the responses of the models `named`, and take the votes of those `voting`, both with
+    their names in results, and compare with the night `last` of its series. `n_unknown` responses cannot be scored."""
+
+    config: DictConfig
+    settings: Rescore
+    store: Store
+    scorers: Mapping[str, Spec]
+    named: Mapping[str, Mapping[str, str]]
+    voting: Named
+    n_unknown: int
+    series: str
+    last: nights.Night | None = None
+
+
 def rescore(config: DictConfig, scorers_name: str) -> None:
     """One night. SystemExit with status 1 where too much failed, 3 where the drift report raises an alarm."""
     settings: Rescore = plain(config)
     series = checked(settings, settings.series or scorers_name)
     scorers = {name: build(getattr(settings.scorers, name), f"scorers.{name}") for name in METRIC_STAGES}
-    store, journal = Store(settings.store.root), Journal()
+    store = Store(settings.store.root)
     named, voting = names_in_results(store), kept.systems(store)
-    n_unknown = tell_unknown(store, named, voting)
+    task = Task(config, settings, store, scorers, named, voting, tell_unknown(store, named, voting), series)
     stages = [Stage(name, spec, resources(getattr(settings.cluster, name))) for name, spec in scorers.items()]
     check_memory(stages, settings.cluster)
     if settings.dry_run:
-        show_plan(settings, store, stages, named, voting)
+        show_plan(task, stages)
         return
 
     # Looked up first: the night to compare with must be there before hours of scoring, and may not be this one.
@@ -76,25 +93,27 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
     check_out(settings.out)
     folder = Path(settings.out) if settings.out else free_folder(f"rescore-{series}")
     folder.mkdir(parents=True, exist_ok=True)
+    one_night(replace(task, last=last), folder)
+
+
+def one_night(task: Task, folder: Path) -> None:
+    """Score, sum up and compare into `folder`, and keep it in the store. SystemExit as for `rescore`."""
+    settings, store, last, journal = task.settings, task.store, task.last, Journal()
     # Before anything is read: a part that comes meanwhile is not one that this night has seen.
-    seen = seen_of(store, named, voting)
+    seen = seen_of(store, task.named, task.voting)
     # Beside the results, because a system's folder for temporary files may be small, or in memory.
     with TemporaryDirectory(dir=folder, prefix=".scratch-") as scratch:
         rows, n_carried, again, votes = night_rows(
-            settings, store, named, scorers, (series, last), folder, Path(scratch), journal, voting
-        )
+            settings, store, task.named, task.scorers, (task.series, last), folder, Path(scratch), journal, task.voting
+        )  # fmt: skip
         out = outages(last, journal, again, settings.acknowledged)
         told = failing(settings.max_failure_rate, journal, again)
-        since = {name: None for name in told if name in METRIC_STAGES}
-        since |= {one.metric: one.since for one in out}
-        notes = {
-            **seen,
-            "carried_over": n_carried,
-            "out": since,
-            "votes": votes._asdict(),
-            "not_scored": n_unknown,
+        since = {name: None for name in told if name in METRIC_STAGES} | {
+            one.metric: one.since for one in out
         }
-        write_record(folder, config, {"extract": Extract(), **scorers, "read": READER}, journal, notes)
+        counts = {"carried_over": n_carried, "votes": votes._asdict(), "not_scored": task.n_unknown}
+        specs = {"extract": Extract(), **task.scorers, "read": READER}
+        write_record(folder, task.config, specs, journal, {**seen, **counts, "out": since})
         record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         now = nights.Night(nights.new_name(), nights.NIGHT_ROW.empty_table(), record)
         summary, failures, compared = summed(rows.last, rows.now, folder / "rows.parquet")
@@ -104,18 +123,16 @@ def rescore(config: DictConfig, scorers_name: str) -> None:
     # A night of votes alone tries no metric.
     failed += nothing_tried(journal) if METRIC_STAGES[0] in journal.stages else []
     write_drift(folder, found, other_scorers(last, now) if last else [], failed)
-    place = nights.save(store, series, now.name, folder, KEPT)
+    place = nights.save(store, task.series, now.name, folder, KEPT)
     show(summary, failures)
     alarming = show_drift(found)
-    report_work(settings, journal, len(rows.now), n_carried, votes, folder)
+    report_work(journal, len(rows.now), n_carried, votes, folder)
     print(f"kept as {shown(store.root)}/{place}")
     stop_if_failing(settings.max_failure_rate, failed, out)
     sys.exit(DRIFTED if alarming else 0)
 
 
-def report_work(
-    settings: Rescore, journal: Journal, n_rows: int, n_carried: int, votes: Votes, folder: Path
-) -> None:
+def report_work(journal: Journal, n_rows: int, n_carried: int, votes: Votes, folder: Path) -> None:
     """A few lines: what was computed, what was not even looked at, where the tables are."""
     computed = sum(tally.computed for name, tally in journal.stages.items() if name in METRIC_STAGES)
     stand = n_carried + votes.carried_over
@@ -128,34 +145,6 @@ def report_work(
         )
     if (folder / "results.parquet").exists():
         print(f"as a page, with every response: python -m pipelines.report run={folder}")
-
-
-def seen_of(store: Store, named: Mapping[str, Any], voting: Mapping[str, Any]) -> dict[str, Any]:
-    """What a night's record says of the models whose rows it has, and of those whose trials vote in it."""
-    models = {
-        new: describe(store, fingerprint) for fingerprint, names in named.items() for new in names.values()
-    }
-    voted = [
-        {
-            "model": one.name,
-            "benchmark": label,
-            "reader": one.reader,
-            **describe(store, fingerprint, "presented"),
-        }
-        for fingerprint, names in voting.items()
-        for (_, label), one in names.items()
-    ]
-    return {"models": models, "voted": voted}
-
-
-def describe(store: Store, fingerprint: str, kind: str = "asked") -> dict[str, Any]:
-    """What a night's record says of a model."""
-    found = store.shelf(f"{kind}/{fingerprint}").spec() or {}
-    return {
-        "fingerprint": fingerprint,
-        "spec": found.get("spec"),
-        "response_parts": response_parts(store, fingerprint),
-    }
 
 
 def tell_unknown(store: Store, named: Mapping[str, Any], voting: Mapping[str, Any]) -> int:
@@ -178,51 +167,19 @@ def tell_unknown(store: Store, named: Mapping[str, Any], voting: Mapping[str, An
     return count
 
 
-def show_plan(
-    settings: Rescore, store: Store, scorers: list[Stage], named: Mapping[str, Any], voting: Mapping[str, Any]
-) -> None:
+def show_plan(task: Task, scorers: list[Stage]) -> None:
     """What would be looked at; how much of it the store lacks shows when the keys are computed."""
-    rows = sum(contents(store.shelf(f"asked/{fingerprint}")).rows for fingerprint in named)
-    chain = [Stage("extract", Extract(), resources(settings.cluster.extract)), *scorers]
+    store, cluster = task.store, task.settings.cluster
+    rows = sum(contents(store.shelf(f"asked/{fingerprint}")).rows for fingerprint in task.named)
+    chain = [Stage("extract", Extract(), resources(cluster.extract)), *scorers]
     stages = [(stage, rows) for stage in chain]
-    trials = sum(contents(store.shelf(f"presented/{fingerprint}")).rows for fingerprint in voting)
+    trials = sum(contents(store.shelf(f"presented/{fingerprint}")).rows for fingerprint in task.voting)
     if trials:
         print(
             f"votes of {trials} trials of MUGEN, read where they or the rules changed, in this process; what a judge read is "
             "in the store"
         )
-    plan.show(
-        stages, settings.cluster, settings.store.root, Console(), (*ITEM.names, "response", "audio_hashes")
-    )
-
-
-def write_drift(folder: Path, found: Drift | None, others: list[str], failed: Sequence[str]) -> None:
-    """drift.md and drift.json; before there is a night to compare with they say so. What `failed` tonight is an alarm in
-    both, as it is in the exit status."""
-    told = {"last": None, "alert": False, "alarms": [], "outages": [], "changes": []}
-    text = "# Drift\n\nThis is the first night of its series: there is nothing to compare with.\n"
-    if found:
-        told, text = drift_report.to_json(found, others), drift_report.to_markdown(found, others)
-    if failed:
-        told |= {"alert": True, "alarms": [*failed, *told["alarms"]]}
-        lines = [f"- {drift_report.markdown_words(one)}" for one in failed]
-        text += "\n".join(["", "## Failed tonight", "", *lines, ""])
-    (folder / "drift.json").write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (folder / "drift.md").write_text(text, encoding="utf-8")
-
-
-def show_drift(found: Drift | None) -> bool:
-    """Print the headline and the alarms; whether there are any."""
-    if found is None:
-        print("first night of its series: there is nothing to compare with")
-        return False
-    told = drift_report.alarms(found)
-    print(drift_report.headline(found))
-    for line in told[:10]:
-        print(f"  ! {line}")
-    if len(told) > 10:
-        print(f"  ! and {len(told) - 10} more, in drift.md")
-    return bool(told)
+    plan.show(stages, cluster, task.settings.store.root, Console(), (*ITEM.names, "response", "audio_hashes"))
 
 
 def checked(settings: Rescore, series: str) -> str:

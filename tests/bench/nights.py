@@ -36,7 +36,7 @@ from operators.frames import with_columns
 from operators.nights import NIGHT_ROW
 from operators.schema import ASKED, METRICS, STORED_RESPONSE
 from operators.store import Store
-from pipelines.rescore import describe
+from pipelines.night_record import describe
 from tests import toys
 from tests.pipelines.cli import ROOT, TOYS
 
