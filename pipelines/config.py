@@ -190,7 +190,7 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
     lists: keys for which `key=a,b` on the command line means the list [a,b] of one run.
     """
     refuse_credentials(sys.argv[1:])
-    refuse_no_option(sys.argv[1:], CONF)
+    refuse_no_option(sys.argv[1:], CONF, config_name)
     sys.argv[1:] = for_every_option(as_lists(sys.argv[1:], lists))
     os.environ["HYDRA_FULL_ERROR"] = (
         "1"  # Hydra then raises instead of printing, and we can say what is allowed

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -34,13 +35,15 @@ def _nearest(word: str, allowed: Iterable[str]) -> str:
     return f"{hint} Allowed here: {', '.join(sorted(allowed))}"
 
 
-def refuse_no_option(arguments: Iterable[str], conf: Path) -> None:
+def refuse_no_option(arguments: Iterable[str], conf: Path, config_name: str) -> None:
     """Exit status 1 where a word of the command line takes away what a group of `conf` gives (model=null, ~model): Hydra
-    ends in a traceback, or says of neither what to choose."""
+    ends in a traceback, or says of neither what to choose. Groups of which a run takes any number may be left empty
+    (~corpora, to name others); where one is too few, the run says so."""
+    schema = ConfigStore.instance().load(f"{config_name}_schema.yaml").node
     for word in arguments:
         found = re.fullmatch(r"~([\w/]+)(?:=.*)?|\+{0,2}([\w/]+)=(?:null|None|~)?", word)
         group = (found[1] or found[2]) if found else None
-        if group and (conf / group).is_dir():
+        if group and (conf / group).is_dir() and schema.get(group) != {}:
             have = sorted(path.stem for path in (conf / group).glob("*.yaml"))
             sys.exit(
                 f"error: config key {group}: {word} is no choice; leave it out, or choose {group}=NAME of {', '.join(have)}"

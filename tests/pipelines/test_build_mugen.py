@@ -301,6 +301,9 @@ def test_the_command_line_helps_builds_and_fails_readably(tmp_path):
     assert "6 items from" in done.stdout
     assert "decoding: 100%" in done.stderr
     assert len(lines(tmp_path / "mugen_built")) == 6
+    own = corpora(v=voices(tmp_path / "voices"))
+    mine = run(*own, "only=[longest]", "output=mine", folder=tmp_path)
+    assert mine.returncode == 0, mine.stderr
     wrong = run("tasks=sample", "only=[longest,event]", folder=tmp_path)
     assert wrong.returncode == 1
     assert wrong.stderr.strip().endswith("name another folder, or set overwrite=true")

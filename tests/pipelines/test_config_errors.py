@@ -88,10 +88,15 @@ def test_a_group_without_an_option_is_refused_with_its_options(word):
     with pytest.raises(
         SystemExit, match=rf"^error: config key {group}: .*leave it out, or choose {group}=NAME of "
     ):
-        refuse_no_option(["dry_run=true", word], CONF)
+        refuse_no_option(["dry_run=true", word], CONF, "aria_eval")
     refuse_no_option(
-        ["model=cascade", "out=", "store.root=null", "+cluster=a6000x4", "scorers.m1=null"], CONF
+        ["model=cascade", "out=", "store.root=null", "+cluster=a6000x4", "scorers.m1=null"], CONF, "aria_eval"
     )
+
+
+def test_a_group_of_which_any_number_may_be_chosen_may_be_emptied():
+    refuse_no_option(["~corpora", "~tasks", "corpora=null"], CONF, "build_mugen")
+    refuse_no_option(["~judges"], CONF, "aria_eval")
 
 
 @pytest.mark.parametrize(
