@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from operators.answer_marks import LETTER_MARK, MARK, PART, TEXT_MARK, Choices, group_of_mark, index_of_mark
 from operators.answer_words import (
+    ADVERBS,
     ARTICLES,
     AUXILIARIES,
     BLOCKS,
@@ -98,8 +100,11 @@ def named(tokens: list[str]) -> list[Named]:
     found: list[Named] = []
     # `run`: how many of the last marks stand in one list; `last`, `denial`, `reset`: where the last of each stood.
     negated, run, last, denial, reset = False, 0, -1, -1, -1
+    asides = _asides(tokens)
     for place, token in enumerate(tokens):
         word = token.lower()
+        if place in asides:
+            continue
         if _IS_MARK.match(token):
             found.append(Named(place, token, not negated))
             run, last = run + 1, place
@@ -115,7 +120,7 @@ def named(tokens: list[str]) -> list[Named]:
             continue  # "unlikely: A", "I refuse to answer about A"
         elif word in RESETS or (word == "," and not _continues_list(tokens, place)):
             negated, run, reset = False, 0, place
-        elif word not in LIST_WORDS and word not in AUXILIARIES and word.isalnum():
+        elif word.isalnum() and word not in LIST_WORDS | AUXILIARIES and not _only_stresses(word):
             run = 0
     return found
 
@@ -127,8 +132,22 @@ def _next(tokens: list[str], place: int) -> str:
 
 def _crosses_out(tokens: list[str], last: int, place: int) -> bool:
     """Whether a denial stands by itself behind a mark: "A: no", "A - wrong", "A (incorrect)"."""
-    between = tokens[last + 1 : place]
+    between = [token for token in tokens[last + 1 : place] if not _only_stresses(token.lower())]
     return bool(between) and set(between) <= {":", "-", "=", "("} and _next(tokens, place) in ("", *".,;!)")
+
+
+def _asides(tokens: list[str]) -> set[int]:
+    """The places of what stands between commas before a denial: "A, in my opinion, is not it"."""
+    places: set[int] = set()
+    commas = [place for place, mark in enumerate(tokens) if mark == ","]
+    for start, end in pairwise(commas):
+        inner = [token.lower() for token in tokens[start + 1 : end]]
+        plain = all(word.isalnum() and word not in NEGATES | TURNS for word in inner)
+        after = [token.lower() for token in tokens[end + 1 : end + 3]]
+        denied = after[:1] == ["not"] or (after[:1] and after[0] in COPULAS and after[1:] == ["not"])
+        if plain and denied and 0 < len(inner) <= 4:
+            places.update(range(start, end + 1))
+    return places
 
 
 def _denies_before(word: str, tokens: list[str], last: int, place: int) -> bool:
@@ -137,8 +156,18 @@ def _denies_before(word: str, tokens: list[str], last: int, place: int) -> bool:
         return False
     if word == "not" and place == last + 1 and _continues_list(tokens, place):
         return False  # "A not B" is A
-    between = [token.lower() for token in tokens[last + 1 : place] if token.isalnum()]
-    return all(one in AUXILIARIES or one in ARTICLES for one in between)
+    asides = _asides(tokens)
+    between = [
+        token.lower()
+        for number, token in enumerate(tokens[last + 1 : place], last + 1)
+        if token.isalnum() and number not in asides
+    ]
+    return all(one in AUXILIARIES | ARTICLES or _only_stresses(one) for one in between)
+
+
+def _only_stresses(word: str) -> bool:
+    """Whether a word says how sure or how much: "A is definitely not it", "B is in fact wrong"."""
+    return word in ADVERBS or word.endswith("ly")
 
 
 def _is_negation(word: str, tokens: list[str], place: int) -> bool:

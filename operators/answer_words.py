@@ -34,6 +34,10 @@ AUXILIARIES = _words(
     "is are was were do does did can could would will be been seem seems also both all options option "
     "therefore choices"
 )
+# These, and words in -ly, may stand between a choice and its denial: "A is in fact not it".
+ADVERBS = _words(
+    "most just quite rather thus indeed still in fact of course at all by far very so now again maybe perhaps anything"
+)
 LIST_WORDS = _words("and or nor / \" ' ( ) [ ] , a an the option either y o und oder et ou")
 RESETS = _words(
     "but however so then answer ; : . because since although though hence therefore sondern sino mais"

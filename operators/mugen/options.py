@@ -75,7 +75,7 @@ _MANY = (
 _CUED = re.compile(
     rf"(?P<cue>\b(?:(?:answer|choice|selection|selected|choose|chose|pick|select|go with)\b(?:\s(?:is|would be|should be|must be))?"
     rf"|(?:correct|right|best|matching)\s(?:{_NOUN}|one)\s(?:is|would be|should be|must be))"
-    rf"(?:\s(?:number|no\.?|the))?[\s:=\"'*_`(\[]{{1,6}}|\\boxed\{{\s?|(?<![\w&])#)(?P<not>not\s(?:the\s)?)?(?P<places>{_PLACE}(?![\w'])"
+    rf"(?:\s(?:number|no\.?|the))?[\s:=\"'*_`(\[]{{1,6}}|\\boxed\{{\s?|<answer>\s?|(?<![\w&])#)(?P<not>not\s(?:the\s)?)?(?P<places>{_PLACE}(?![\w'])"
     rf"(?:{_MORE}{_HASH}(?:the\s)?{_PLACE}(?![\w'])){{0,12}})(?![ \t;+&,/-]{{1,3}}\d|{_JOINT}\d|\s{_MANY}\b)"
     r"(?!\s(?:longest|shortest|loudest|quietest|highest|lowest|fastest|slowest|most|least|of the)\b)",
     re.IGNORECASE,
@@ -101,6 +101,11 @@ _REFERENCE = re.compile(rf"\breference[ _-](?:{_NOUN})\s?{_HASH}(?:{_CARDINAL}|[
 _CONTRAST = re.compile(
     rf"\b(?:not\s(?:the\s)?(?P<no>{_ORDINAL}),?\sbut\s(?:rather\s)?(?:the\s)?(?P<yes>{_ORDINAL})"
     rf"|(?P<first>{_ORDINAL}),?\s(?:and\s)?not\s(?:the\s)?(?P<other>{_ORDINAL}))(?=\s{{0,2}}(?:[.,;!)\"'*]|\Z))",
+    re.IGNORECASE,
+)
+# "not the second clip but the fourth": the noun stands once, and the first place has its label already.
+_BUT = re.compile(
+    rf"\bnot\s(?:the\s)?Audio \d+,?\sbut\s(?:rather\s)?(?:the\s)?(?P<yes>{_ORDINAL})(?=\s{{0,2}}(?:[.,;!)\"'*]|\Z))",
     re.IGNORECASE,
 )
 _CHOOSERS = re.compile(r"\b(?:choose|chose|pick|select|selected|go with)\s\Z", re.IGNORECASE)
@@ -185,6 +190,9 @@ def canonical(response: str, n_options: int) -> str:
     text = _ORDERED.sub(lambda match: _several(match["places"], n_options), text)
     text = _NUMBERED.sub(lambda match: _several(match["places"], n_options), text)
     text = _CUED.sub(lambda match: _cued(match, n_options), text)
+    text = _BUT.sub(
+        lambda match: match[0].removesuffix(match["yes"]) + _several(match["yes"], n_options), text
+    )
     return _CONTRAST.sub(lambda match: _several(match[0], n_options), text)
 
 
@@ -275,7 +283,7 @@ class Asked(NamedTuple):
 class RuleReader:
     """Reads options by the rules of this file. Free, deterministic, and it refuses rather than guesses."""
 
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
 
     def read(self, asked: Sequence[Asked]) -> list[Extraction]:
         """One extraction per response."""

@@ -40,6 +40,31 @@ HABITS = {
         ("(B) cat", U, 1),
         ("B: cat", U, 1),
     ],
+    "a denial with how sure it is, or with an aside": [
+        *(
+            (f"The dog {said} the answer.", U, None)
+            for said in (
+                *("is definitely not", "is clearly not", "clearly isn't", "is in fact not", "is by no means"),
+                *("is most certainly not", "is, in my opinion, not", ", clearly, is not", "is by far not"),
+            )
+        ),
+        ("The dog is certainly not the right option", U, None),
+        ("[ANSWER] the dog is definitely not right", U, None),
+        ("A is anything but right; it is B", U, None),
+        ("A is absolutely not correct. B is.", U, None),
+        ("The dog is clearly not the answer. The cat is.", U, 1),
+        ("The dog is, in my opinion, not the answer. It is the cat", U, 1),
+        ("Dog: definitely not. Cat: definitely.", U, 1),
+        ("dog: probably not, cat: probably", U, None),
+        ("A is most likely wrong and B is most likely right", U, 1),
+        ("A and B are definitely wrong, D is right", U, 3),
+        ("dog, definitely not cat", U, 0),
+        ("It is a dog, clearly not a cat", U, 0),
+        ("The dog is the most likely, and definitely not the cat", U, 0),
+        ("The sound is very likely a dog and really not a cat", U, 0),
+        ("I choose dog and certainly not cat", U, 0),
+        ("A is right and certainly B is not", U, 0),
+    ],
     "turned down": [
         *(
             (f"[ANSWER] {said}", U, None)
