@@ -4,6 +4,7 @@ import pytest
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
+import pipelines.build_mugen_settings  # noqa: F401 - registers the schema of build_mugen
 from operators.chat_api import ChatEndpoint
 from pipelines.config import (
     CONF,
