@@ -516,6 +516,8 @@ def test_few_items_are_those_of_the_column_and_values_alike_have_no_interval(tmp
             tab.locator("#leaderboard .board tbody td").nth(place).inner_text() for place in (0, 3)
         )
         assert "no interval: values alike" in first and " to " in fourth and "no interval" not in fourth
+        tab.select_option("#category-measure", METRICS[3])
+        assert "no interval: one item" in tab.locator("#categories .board td").first.inner_text()
         for column, least in (
             (METRICS[3], 1),
             ("accuracy", 10),

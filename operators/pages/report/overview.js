@@ -14,7 +14,7 @@ function rankCell(column, cell) {
   const td = node("td", { class: `n${ranked ? " rank" : ""}${ranked && cell.rank === 1 ? " best" : ""}` }, cellText(column, cell.value));
   if (ranked) td.style.setProperty("--level", Math.round(8 * cell.level));
   if (cell.low !== null) td.append(node("small", {}, `${cellText(column, cell.low)} to ${cellText(column, cell.high)}`));
-  else if (cell.value !== null && (cell.n_items ?? cell.n) > 1) td.append(node("small", {}, "no interval: values alike"));
+  else if (cell.value !== null) td.append(node("small", {}, `no interval: ${(cell.n_items ?? cell.n) > 1 ? "values alike" : "one item"}`));
   const items = cell.n_items === undefined || cell.n_items === cell.n ? "" : ` of ${cell.n_items} items`;
   td.append(node("small", {}, `n = ${cell.n}${items}`));
   td.title = cell.rank ? `rank ${cell.rank} of ${cell.of}` : "not ranked";
@@ -62,8 +62,8 @@ function fewNote(board, columns) {
 function leaderboard(board, labels) {
   const metrics = Object.keys(labels);
   const n = board.models.map((entry) => entry.n_items);
-  const told = `${board.benchmark}: ${span(n)} items. ` +
-    `The stronger the colour, the better the rank in the column; small print: 95% intervals over items (Student's, cut at 0 and 1, none where values are alike; for shares Wilson's), and n, the rows that have the value.${fewNote(board, [...metrics, ...PERCENT])}`;
+  const told = `${board.benchmark}: ${span(n)} ${Math.max(...n) === 1 ? "item" : "items"}. ` +
+    `The stronger the colour, the better the rank in the column; small print: 95% intervals over items (Student's, cut at 0 and 1, none of one item and where values are alike; for shares Wilson's), and n, the rows that have the value.${fewNote(board, [...metrics, ...PERCENT])}`;
   const { charts } = board;
   const lines = charts.correlation_lines;
   return [
@@ -72,7 +72,7 @@ function leaderboard(board, labels) {
       figure(charts.scatter, "ARIA against accuracy", "Modes as in section 3.4 of ARIA-Rubrics, high meaning at least the median of the models here; a model that fits none has no mode. Bars are 95% intervals."),
       figure(charts.profiles, "Profile of every model", "Mean of each metric."),
       figure(charts.correlations, "Correlation between metrics", charts.n_correlated && `Pearson, over the ${charts.n_correlated} rows with all six metrics.`)),
-    lines && node("details", {}, node("summary", {}, "Correlations with 95% intervals"), table([lines[0].method, ...new Set(lines.map((line) => line.note).filter(Boolean))].join("; "), [
+    lines && node("details", {}, node("summary", {}, "Correlations with 95% intervals"), table([sentence(lines[0].method), ...new Set(lines.map((line) => line.note).filter(Boolean))].join("; "), [
       { title: "Metrics", of: (line) => line.pair }, { title: "Pearson's r", number: true, of: (line) => shown(line.estimate) }, { title: "95% interval", number: true, of: (line) => between([line.low, line.high]) },
       { title: "rows", number: true, of: (line) => String(line.n) }, { title: "items", number: true, of: (line) => String(line.n_clusters) }], lines)),
     charts.distributions.length > 0 && node("h3", {}, "Distribution of every metric over items"),
@@ -105,6 +105,8 @@ function categoryTables(blocks, labels) {
   return [node("label", {}, "Measure ", choice), place];
 }
 
+function sentence(text) { return text[0].toUpperCase() + text.slice(1); }
+
 /** One number where all are alike, else the least and the most. */
 function span(counts) {
   const [least, most] = [Math.min(...counts), Math.max(...counts)];
@@ -130,7 +132,7 @@ function variance(blocks, labels) {
 function variancePlots(blocks) {
   return node("div", { class: "charts" }, blocks.map((block) =>
     figure(block.chart, block.title, `Eta squared of a two-way analysis of variance without replication, over ${block.rows[0].n_models} models and ` +
-      `${Math.min(...block.rows.map((row) => row.n_others))} ${block.other}s (the fewest of any measure) that every model has. Residual: interaction and noise.`)));
+      `${Math.min(...block.rows.map((row) => row.n_others))} ${block.other}s (the fewest of any measure) that every model has. From left to right: ${Object.keys(block.rows[0].parts).join(", ")}; the residual is interaction and noise.`)));
 }
 
 function failureTable(failures) {
