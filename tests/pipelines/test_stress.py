@@ -1,9 +1,9 @@
 """`python -m pipelines.stress` on a finished run: toys on a real Ray, and the offline scorers on a few chains."""
 
+import contextlib
+import io
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from pipelines.execution import session
 from pipelines.stress_settings import Stress, chosen_rows
 from tests import toys
 from tests.operators.analysis.made import scored_rows
-from tests.pipelines.cli import ROOT, TOY_PATH, evaluated
+from tests.pipelines.cli import TOY_PATH, composed, evaluated
 
 CAREFUL = [f"model.path={Sample().yardsticks()['careful']}", "model=recorded", "yardsticks=false"]
 
@@ -30,8 +30,7 @@ CAREFUL = [f"model.path={Sample().yardsticks()['careful']}", "model=recorded", "
 def stressed(folder, *overrides):
     """The stress test of the run in `folder`, in this process."""
     where = [f"run={folder / 'run'}", f"store.root={folder / 'store'}", f"out={folder / 'stress'}"]
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        stress.main(compose("stress", overrides=[*where, "n_resamples=200", *overrides]))
+    stress.main(composed(*where, "n_resamples=200", *overrides, pipeline="stress"))
     return pq.read_table(folder / "stress" / "stress.parquet").to_pylist()
 
 
@@ -44,9 +43,18 @@ def toy_run(tmp_path_factory):
         yield folder
 
 
+@pytest.fixture(scope="module")
+def toy_changes(toy_run):
+    """Every manipulation of the toy run: the table of changes, and what was printed."""
+    out, error = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+        return stressed(toy_run, TOY_PATH, "scorers=toy"), out.getvalue(), error.getvalue()
+
+
 @pytest.mark.weights
-def test_toys_count_words_of_the_reasoning_and_three_items_do_not_tell_what_pays(toy_run, capsys):
-    changes = {(r["manipulation"], r["outcome"]): r for r in stressed(toy_run, TOY_PATH, "scorers=toy")}
+def test_toys_count_words_of_the_reasoning_and_three_items_do_not_tell_what_pays(toy_run, toy_changes):
+    rows, out, error = toy_changes
+    changes = {(r["manipulation"], r["outcome"]): r for r in rows}
     assert {name for name, _ in changes} == set(NAMES)
     rows = pq.read_table(toy_run / "stress" / "stress_rows.parquet").to_pylist()
     words = {name: np.mean([len(r["reasoning"].split()) for r in rows if r["manipulation"] == name]) for name in
@@ -65,9 +73,8 @@ def test_toys_count_words_of_the_reasoning_and_three_items_do_not_tell_what_pays
     few = "few items (3): the interval is rough"
     assert {change["note"] for change in changes.values()} == {few, f"{few}; {ALIKE}"}
     assert all((change["low"] is None) == (ALIKE in change["note"]) for change in changes.values())
-    said = capsys.readouterr()
-    assert "Only 3 items" in said.out and "scored by another" not in said.err
-    assert "pipelines.report" not in said.out, "what it leaves is no run"
+    assert "Only 3 items" in out and "scored by another" not in error
+    assert "pipelines.report" not in out, "what it leaves is no run"
     assert (
         '"repeated_word: careful","answer","no_choice_named",3,'
         in (toy_run / "stress" / "failures.csv").read_text()
@@ -77,13 +84,10 @@ def test_toys_count_words_of_the_reasoning_and_three_items_do_not_tell_what_pays
 
 
 @pytest.mark.weights
-def test_a_second_test_finds_all_scores_in_the_store(toy_run, capsys):
-    asked = (TOY_PATH, "scorers=toy", "manipulations=[filler,silence]", "limit=2")
-    first = stressed(toy_run, *asked)
-    capsys.readouterr()
-    assert stressed(toy_run, *asked) == first
+def test_a_second_test_finds_all_scores_in_the_store(toy_run, toy_changes, capsys):
+    again = stressed(toy_run, TOY_PATH, "scorers=toy", "manipulations=[filler,silence]")
     assert "computed 0 responses and scores" in capsys.readouterr().out
-    assert {(r["manipulation"], r["n"]) for r in first} == {("filler", 2), ("silence", 2)}
+    assert again == [row for row in toy_changes[0] if row["manipulation"] in ("filler", "silence")]
 
 
 @pytest.mark.weights
@@ -134,27 +138,25 @@ def test_a_mistake_is_named_before_anything_starts(tmp_path):
 
 
 @pytest.mark.weights
-def test_a_model_that_the_run_lacks_is_named_and_a_dry_run_plans(toy_run):
-    command = [sys.executable, "-m", "pipelines.stress", f"run={toy_run / 'run'}", "dry_run=true"]
-    plan = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+def test_a_model_that_the_run_lacks_is_named_and_a_dry_run_plans(toy_run, capsys):
+    asked = [f"run={toy_run / 'run'}", "dry_run=true"]
+    stress.main(composed(*asked, pipeline="stress"))
+    plan = capsys.readouterr().out
     # 3 items, as they are and 13 times rewritten
-    assert (
-        plan.returncode == 0 and plan.stdout.count(" 42 rows") == 7 and "nothing was started" in plan.stdout
-    )
-    wrong = subprocess.run(
-        [*command, "models=[nobody]"], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
-    assert wrong.returncode == 1 and wrong.stderr.endswith(
-        "error: config key models: the run has no model 'nobody'; it has careful\n"
-    )
+    assert plan.count(" 42 rows") == 7 and "nothing was started" in plan
+    with pytest.raises(
+        ConfigError, match=r"^config key models: the run has no model 'nobody'; it has careful$"
+    ):
+        stress.main(composed(*asked, "models=[nobody]", pipeline="stress"))
 
 
 @pytest.mark.weights
-def test_real_scorers_notice_music_everywhere_and_silence_but_not_repetition(tmp_path):
-    with session(Cluster(num_cpus=2)):
-        assert evaluated(tmp_path, "benchmark.ids=[storm,cricket]", *CAREFUL).returncode == 0
-        asked = "manipulations=[all_music,repeated_word,silence]"
-        changes = {(r["manipulation"], r["outcome"]): r for r in stressed(tmp_path, asked)}
+def test_real_scorers_notice_music_everywhere_and_silence_but_not_repetition(toy_run, capsys):
+    """The first two chains of the toys' run, which the real scorers score as they were, too."""
+    store = f"store.root={toy_run / 'real'}"
+    asked = ("manipulations=[all_music,repeated_word,silence]", "limit=2", store)
+    changes = {(r["manipulation"], r["outcome"]): r for r in stressed(toy_run, *asked)}
+    assert "was scored by another m1, m2, m3, m4, m5, m6," in capsys.readouterr().err
     assert all(row["n_lost"] == 0 for row in changes.values())
     assert changes["all_music", METRICS[0]]["difference"] < -0.3
     assert changes["silence", METRICS[0]]["difference"] < -0.3
