@@ -1,2 +1,2 @@
 """What things cost: metrics against a plain loop and their models alone, votes, requests, the page, workers, the driver,
-nights. Nothing asserts a time."""
+nights; and how often intervals of ranks hold the truth. Nothing asserts a time."""
