@@ -90,8 +90,8 @@ class ChatEndpoint:
     prompt costs shows first in a reply: requests in flight until then may pass the limit by their prompts. An attempt that ends
     without a usage though the server may have worked (no answer in time, a cut connection, an answer that cannot be read)
     counts as its worst case towards the limit; totals of a run count what replies say. The limit holds for one client: a stage
-    of a run has one (`Stage`), and so several stages that ask the same endpoint (the strategies of a MUGEN run, the chains of a
-    perturbed one) have one limit each.
+    of a run has one (`Stage`), and so several stages that ask the same endpoint (the strategies of a MUGEN run) have one limit
+    each. The chains of a perturbed run share theirs with all that are asked in one go (pipelines.perturb).
     """
 
     model: str

@@ -50,6 +50,7 @@ CONDITIONS: dict[str, Condition] = {
     "scaffolding": Condition("Scaffolding", None),
 }
 INJECTED = ("decoration", "scaffolding")
+AFTER_COT = ("wrong_perception", "scaffolding")  # their questions are made of what the model said under `cot`
 
 
 def rewritten(

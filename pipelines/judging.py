@@ -45,7 +45,7 @@ def rate(
             find_or_compute([lookup], rows, stage.name)
             entries, reasons = lookup.results()
             journal.add(stage.name, lookup.tally())
-            tell_left_out(stage, lookup.tally())
+            tell_left_out(stage.name, lookup.tally())
             whose = {column: rows[column] for column in PLACE}
             stop_if_unavailable(reasons.to_pylist())
             told = {"score": entries["value"], "reason": reasons, "details": entries["details"]}

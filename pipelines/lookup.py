@@ -235,7 +235,27 @@ def find_or_compute(
     for lookup in lookups:
         table, todo = lookup.mark(table)
         wanted |= todo
-    pending = by_clips(table if wanted.all() else table.take(np.flatnonzero(wanted)), whole)
+    _compute(
+        lookups, by_clips(table if wanted.all() else table.take(np.flatnonzero(wanted)), whole), title, whole
+    )
+
+
+def find_or_compute_apart(
+    asked: Sequence[tuple[Lookup, pa.Table]], title: str, carry: Sequence[str], whole: str
+) -> None:
+    """`find_or_compute` in one job for lookups that each have rows of their own, those of one after those of another."""
+    parts = []
+    for lookup, rows in asked:
+        table, todo = lookup.mark(rows.select(sorted({*lookup.stage.spec.reads, *carry})))
+        parts.append(by_clips(table.take(np.flatnonzero(todo)), whole))
+    pending = pa.concat_tables(parts, promote_options="default")
+    for lookup, _ in asked:
+        mark = f"{lookup.stage.name}.todo"
+        pending = with_columns(pending, {mark: pc.fill_null(pending[mark], False)})
+    _compute([lookup for lookup, _ in asked], pending, title, whole)
+
+
+def _compute(lookups: Sequence[Lookup], pending: pa.Table, title: str, whole: str | None) -> None:
     if pending.num_rows == 0:
         return
     commits = [lookup.commit for lookup in lookups]

@@ -6,7 +6,6 @@ python -m pipelines.perturb --help                  every group and field
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 
@@ -25,9 +24,7 @@ from operators.lalms.asking import Lalm
 from operators.mode_table import modes_side_by_side
 from operators.perturbation_effects import behaviour_of, effects
 from operators.perturbation_report import show, to_markdown
-from operators.perturbations import CONDITIONS, INJECTED, NOTHING_TO_INJECT, rewritten, wrong_choices
-from operators.prompts import Prompt
-from operators.store import Store
+from operators.perturbations import CONDITIONS, INJECTED, wrong_choices
 from operators.weights import require
 from pipelines import plan
 from pipelines.config import ConfigError, build, entry, plain
@@ -35,11 +32,12 @@ from pipelines.execution import resources, session
 from pipelines.failing import failing, told
 from pipelines.memory import check_memory
 from pipelines.naming import model_name
+from pipelines.perturb_phases import answered, under
 from pipelines.perturb_settings import Perturb, asked_conditions, tells_a_mode
-from pipelines.phases import Journal, extract, generate, probe_audio
+from pipelines.phases import Journal, probe_audio
 from pipelines.preflight import check_counts, check_ready, needs_of, sized
 from pipelines.record import check_out, free_folder, write_record
-from pipelines.responses import join_items, load_questions
+from pipelines.responses import load_questions
 from pipelines.sweeps import with_own_folder
 
 
@@ -105,42 +103,6 @@ def compared(
         own, (words, chains) = by_condition["cot"], (by_condition[condition] for condition in INJECTED)
         behaviours[name] = behaviour_of(own, chains, words, wrong_choices(own, own, seed))
     return table, modes_side_by_side(behaviours, profiles)
-
-
-def under(model: Lalm, condition: str) -> Lalm:
-    """`model` with the prompt of `condition`: another model as far as its responses are concerned."""
-    prompt = CONDITIONS[condition].prompt
-    return dataclasses.replace(model, prompt=None if prompt is None else Prompt(prompt))
-
-
-def answered(
-    clips: pa.Table,
-    conditions: list[str],
-    name: str,
-    model: Lalm,
-    settings: Perturb,
-    journal: Journal,
-) -> dict[str, pa.Table]:
-    """Per condition the items with what the model said and the answer that was read, in the order of the items."""
-    items, done, store = clips.to_pylist(), {}, Store(settings.store.root)
-    for condition in conditions:
-        originals = done["cot"].to_pylist() if done else []
-        asked = rewritten(condition, items, originals or items, settings.seed)
-        error = [
-            item["item_error"] or (None if question else NOTHING_TO_INJECT)
-            for item, question in zip(items, asked, strict=True)
-        ]
-        rows = with_columns(
-            clips,
-            {
-                "question": pa.array([question or "" for question in asked], pa.string()),
-                "item_error": pa.array(error, pa.string()),
-                "trial": pa.array([0] * clips.num_rows, pa.int64()),
-            },
-        )
-        said = generate(rows, name, under(model, condition), store, settings.cluster, journal)
-        done[condition] = extract(join_items(clips, said), settings.cluster, journal)
-    return done
 
 
 def summary_of(folder: str) -> pa.Table:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +21,20 @@ from operators.chat_api import UNAVAILABLE, ChatUnavailable
 from operators.entries import InMemory, OnDisk
 from operators.extraction import Extract
 from operators.frames import with_columns
+from operators.lalms.asking import Lalm
 from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE
 from operators.store import Store
 from operators.usage import number
 from pipelines.config import Cluster
 from pipelines.execution import resources, run
-from pipelines.lookup import Lookup, Tally, encoded, find_or_compute
+from pipelines.lookup import Lookup, Tally, encoded, find_or_compute, find_or_compute_apart
 from pipelines.preflight import check_seconds
+
+KEPT_BESIDE = (
+    "item_id",
+    "benchmark",
+    "trial",
+)  # columns that are stored beside a response, for whoever reads the store
 
 
 @dataclass
@@ -119,6 +126,33 @@ def generate(
     return responses(lookup, rows, name)
 
 
+def generate_together(
+    asked: Mapping[str, tuple[Lalm, pa.Table]],
+    name: str,
+    store: Store,
+    cluster: Cluster,
+    journal: Journal,
+    stage: str = "generate",
+) -> dict[str, pa.Table]:
+    """`generate` for each of `asked` by its key, in one job: models that differ in their prompts alone are loaded once."""
+    for model, rows in asked.values():
+        check_seconds(model, rows)
+    needs = resources(cluster.generate)
+    together = replace(needs, pool=needs.pool or stage)
+    with journal.phase(stage):
+        lookups = {
+            key: _responses_of(Stage(f"{stage}.{key}", model, together), rows, store)
+            for key, (model, rows) in asked.items()
+        }
+        pairs = [(lookups[key], rows) for key, (_, rows) in asked.items()]
+        find_or_compute_apart(pairs, stage, carry=KEPT_BESIDE, whole="item_id")
+    tally = sum((lookup.tally() for lookup in lookups.values()), Tally())
+    journal.add(stage, tally)
+    tell_left_out(stage, tally)
+    stop_if_unavailable([reason for lookup in lookups.values() for reason in lookup.reasons().to_pylist()])
+    return {key: responses(lookups[key], rows, name) for key, (_, rows) in asked.items()}
+
+
 def ask_all(
     rows: pa.Table,
     model: Spec,
@@ -130,15 +164,20 @@ def ask_all(
 ) -> Lookup:
     """What `generate` does up to its table. `entries`: where the responses lie (`pipelines.lookup.Lookup`)."""
     check_seconds(model, rows)
-    blocked = pc.coalesce(rows["item_error"], rows["audio_error"]).to_pylist()
-    step = Stage(stage, model, resources(cluster.generate))
     with journal.phase(stage):
-        lookup = Lookup(step, store.responses(model), rows, blocked, "response_error", entries=entries)
-        find_or_compute([lookup], rows, stage, carry=("item_id", "benchmark", "trial"), whole="item_id")
+        lookup = _responses_of(Stage(stage, model, resources(cluster.generate)), rows, store, entries)
+        find_or_compute([lookup], rows, stage, carry=KEPT_BESIDE, whole="item_id")
     journal.add(stage, lookup.tally())
-    tell_left_out(step, lookup.tally())
+    tell_left_out(stage, lookup.tally())
     stop_if_unavailable(lookup.reasons().to_pylist())
     return lookup
+
+
+def _responses_of(
+    step: Stage, rows: pa.Table, store: Store, entries: type[InMemory | OnDisk] = InMemory
+) -> Lookup:
+    blocked = pc.coalesce(rows["item_error"], rows["audio_error"]).to_pylist()
+    return Lookup(step, store.responses(step.spec), rows, blocked, "response_error", entries=entries)
 
 
 def responses(lookup: Lookup, rows: pa.Table, name: str, part: slice = slice(None)) -> pa.Table:
@@ -153,11 +192,11 @@ def responses(lookup: Lookup, rows: pa.Table, name: str, part: slice = slice(Non
     return pa.table({**whose, **columns, "response_error": reasons}, schema=RESPONSE)
 
 
-def tell_left_out(stage: Stage, tally: Tally) -> None:
+def tell_left_out(stage: str, tally: Tally) -> None:
     """Say how many rows a spend limit left out: they are no failures, and would else stand among the reasons alone."""
     if tally.left_out:
         print(
-            f"note: {stage.name}: {tally.left_out} of {tally.rows} rows were not asked, as the spend limit was reached; the "
+            f"note: {stage}: {tally.left_out} of {tally.rows} rows were not asked, as the spend limit was reached; the "
             "same command with a higher limit asks only those",
             file=sys.stderr,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ import pyarrow as pa
 from operators.base import Op, Stage, apply_by_row
 from operators.batching import Ledger, Units
 from operators.frames import to_batch, to_column, with_columns
+from operators.lalms.asking import Lalm, Ready
 from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE, score_columns
 from pipelines.commit import Committer
 
@@ -32,7 +33,7 @@ TYPES = {
 class Pool:
     """The ops of some stages, built when first needed, kept for the life of the worker.
 
-    `ledger` gives the ledger of a stage that runs in several workers, `committer` writes results into the store.
+    Models that differ in their prompts alone are loaded once and share their memos. `ledger` gives the ledger of a stage that runs in several workers, `committer` writes results into the store.
     """
 
     def __init__(
@@ -42,17 +43,22 @@ class Pool:
         committer: Committer | None = None,
     ) -> None:
         self._stages, self._committer = stages, committer
-        self._units = {stage.name: Units(ledger(stage.name) if ledger else None) for stage in stages}
+        self._loader = {stage.name: _loader(stage, stages) for stage in stages}
+        units = {name: Units(ledger(name) if ledger else None) for name in {*self._loader.values()}}
+        self._units = {name: units[loader] for name, loader in self._loader.items()}
         self._ops: dict[str, Op] = {}
+        self._ready: dict[str, Ready] = {}
 
     def __call__(self, table: pa.Table) -> pa.Table:
         keeps = self._committer
+        written: set[str] = set()
         for stage in self._stages:
-            table = self._run(stage, keeps.before(stage, table) if keeps else table)
+            table = self._run(stage, keeps.before(stage, table) if keeps else table, written)
             table = keeps.after(stage, table) if keeps else table
+            written |= {*stage.spec.writes}
         return table
 
-    def _run(self, stage: Stage, table: pa.Table) -> pa.Table:
+    def _run(self, stage: Stage, table: pa.Table, written: Collection[str]) -> pa.Table:
         todo = _todo(stage, table)
         columns, errors, spent = {}, [None] * table.num_rows, np.zeros(table.num_rows)
         if len(todo):
@@ -62,13 +68,30 @@ class Pool:
             spent[todo] = (time.perf_counter() - started) / len(todo)
             for row, failure in zip(todo, failures, strict=True):
                 errors[row] = failure
-        return _written(stage, table, columns, todo, errors, spent, self._units[stage.name].report())
+        encoded = self._units[stage.name].report()
+        return _written(stage, table, columns, todo, errors, spent, encoded, written)
 
     def _op(self, stage: Stage) -> Op:
         if stage.name not in self._ops:
             with self._units[stage.name].at_hand():
-                self._ops[stage.name] = stage.spec.build()
+                self._ops[stage.name] = self._built(stage)
         return self._ops[stage.name]
+
+    def _built(self, stage: Stage) -> Op:
+        if not isinstance(stage.spec, Lalm):
+            return stage.spec.build()
+        loader = self._loader[stage.name]
+        if loader not in self._ready:
+            self._ready[loader] = stage.spec.wordless.ready()
+        return stage.spec.on(self._ready[loader])
+
+
+def _loader(stage: Stage, stages: list[Stage]) -> str:
+    """The name of the first of `stages` that loads what `stage` does."""
+    if not isinstance(stage.spec, Lalm):
+        return stage.name
+    same = stage.spec.wordless
+    return next(one.name for one in stages if isinstance(one.spec, Lalm) and one.spec.wordless == same)
 
 
 def given_up(stages: list[Stage], table: pa.Table, reason: str) -> pa.Table:
@@ -76,7 +99,7 @@ def given_up(stages: list[Stage], table: pa.Table, reason: str) -> pa.Table:
     for stage in stages:
         todo = _todo(stage, table)
         errors = [reason if row in todo else None for row in range(table.num_rows)]
-        table = _written(stage, table, {}, todo, errors, np.zeros(table.num_rows), {})
+        table = _written(stage, table, {}, todo, errors, np.zeros(table.num_rows), {}, ())
     return table
 
 
@@ -95,11 +118,16 @@ def _written(
     errors: list[str | None],
     spent: np.ndarray,
     encoded: Mapping[str, int],
+    before: Collection[str],
 ) -> pa.Table:
-    """`table` with a stage's columns: results in the rows `todo`, null elsewhere and where a row failed."""
+    """`table` with a stage's columns: results in the rows `todo`, null where a row failed. Elsewhere null, or what another
+    stage wrote there, where it has written the same columns (`before`) for rows of its own."""
     written: dict[str, pa.Array] = {}
     for name in stage.spec.writes:
         cells = np.full(table.num_rows, None, dtype=object)
+        if name in before:
+            cells[:] = table[name].to_pylist()
+            cells[todo] = None
         for row, value in zip(todo, columns.get(name, ()), strict=name in columns):
             if errors[row] is None:
                 cells[row] = value

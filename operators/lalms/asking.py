@@ -6,6 +6,7 @@ stands here: the prompt, the layout of several clips, limits, seeds, and the col
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.audio import NO_AUDIO, Clip
-from operators.base import ROW_ERRORS, Batch
+from operators.base import ROW_ERRORS, Batch, Op
 from operators.fingerprint import execution_field
 from operators.lalms.hearing import AudioLimits, Hearing, Unheard
 from operators.mugen.options import labels
@@ -26,6 +27,10 @@ from operators.prompts import Prompt
 from operators.text import encodable
 
 Part = str | int  # a text, or the index of a clip among those of the row
+Answer = Callable[[list["Request"]], Sequence["Said"]]
+Ready = tuple[
+    Hearing, Answer
+]  # what a model loads: ears for the clips of its rows, and what answers requests
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"), kw_only=True)
@@ -60,6 +65,24 @@ class Lalm:
     def __post_init__(self) -> None:
         if self.prompt is not None and self.prompt.fields - {"question", "choices"}:
             raise ValueError("prompt may have the fields question and choices, no others")
+
+    @property
+    def wordless(self) -> Lalm:
+        """This model without its prompt. Models with the same one make the same thing `ready`: it need be loaded once."""
+        return dataclasses.replace(self, prompt=None)
+
+    def ready(self) -> Ready:
+        """Load what answers, whatever the prompt. Raises what `build` raises."""
+        raise NotImplementedError
+
+    def on(self, ready: Ready) -> Op:
+        """This model on what it, or one that is the same but for its prompt, made ready."""
+        hearing, ask = ready
+        return lambda batch: answer_rows(self, hearing, ask, batch)
+
+    def build(self) -> Op:
+        """Load what answers; each backend says what it raises where that is missing."""
+        return self.on(self.ready())
 
     @property
     def max_clips(self) -> int | None:
@@ -160,9 +183,7 @@ def request(spec: Lalm, hearing: Hearing, batch: Batch, row: int) -> Request:
     return Request(parts, clips, row_seed(spec, batch, row), about)
 
 
-def answer_rows(
-    spec: Lalm, hearing: Hearing, ask: Callable[[list[Request]], Sequence[Said]], batch: Batch
-) -> Batch:
+def answer_rows(spec: Lalm, hearing: Hearing, ask: Answer, batch: Batch) -> Batch:
     """Responses for a batch: rows that can be asked go to `ask` together, the others keep their reasons."""
     count = len(batch["question"])
     columns: Batch = {name: np.full(count, None, dtype=object) for name in Lalm.writes}
@@ -183,7 +204,7 @@ def answer_rows(
     return columns
 
 
-def alone_where_needed(ask: Callable[[list[Request]], Sequence[Said]], requests: list[Request]) -> list[Said]:
+def alone_where_needed(ask: Answer, requests: list[Request]) -> list[Said]:
     """Like `ask`, but a request that breaks it does not break its batch-mates: halves, down to the one at fault.
 
     Out of memory is such a fault too: half a batch may fit where the whole one did not.

@@ -19,11 +19,10 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.audio import Clip, sampling_rate
-from operators.base import Batch
 from operators.chat_api import UNAVAILABLE, ChatEndpoint, ChatUnavailable
 from operators.chat_client import ChatClient
 from operators.fingerprint import execution_field
-from operators.lalms.asking import Lalm, Request, Said, answer_rows
+from operators.lalms.asking import Answer, Lalm, Ready, Request, Said
 from operators.lalms.hearing import Hearing
 
 USUAL_RATE = 48_000  # Hz; few clips have more samples
@@ -69,15 +68,18 @@ class OpenAIChat(Lalm):
             ]
         return None if None in rates else _over(_encoded_mb(used, rates), self.max_request_mb)
 
-    def build(self) -> Callable[[Batch], Batch]:
+    def ready(self) -> Ready:
         """Connect. On a worker without a key every row says so, which fails the run (ChatUnavailable)."""
-        hearing = Hearing(self.limits, self.sample_rate)
+        return Hearing(self.limits, self.sample_rate), self.connected(lambda asked: asked)
+
+    def connected(self, worded: Callable[[list[Request]], list[Request]]) -> Answer:
+        """What sends requests, as `worded` writes them, to the endpoint, or says of each why none can be sent."""
         try:
             client = dataclasses.replace(self.endpoint, max_tokens=self.max_new_tokens).connect()
         except ChatUnavailable as error:
             silent = Said(reason=f"{UNAVAILABLE}: {error}")
-            return lambda batch: answer_rows(self, hearing, lambda asked: [silent] * len(asked), batch)
-        return lambda batch: answer_rows(self, hearing, lambda asked: say(self, client, asked), batch)
+            return lambda asked: [silent] * len(asked)
+        return lambda asked: say(self, client, worded(asked))
 
 
 def say(spec: OpenAIChat, client: ChatClient, requests: list[Request]) -> list[Said]:

@@ -6,7 +6,7 @@ How far it gets says how much of a benchmark is in the words. It hears no sound,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict
@@ -14,13 +14,11 @@ from pydantic.dataclasses import dataclass
 
 from operators.audio import Clip, pcm_hash
 from operators.backbones.speech_recogniser import SAMPLE_RATE, SpeechRecogniser
-from operators.base import Batch
 from operators.batching import Memo
-from operators.chat_api import UNAVAILABLE, ChatUnavailable
-from operators.lalms.asking import Request, Said, answer_rows
+from operators.lalms.asking import Ready, Request
 from operators.lalms.hearing import Hearing
 from operators.lalms.listening import harmless
-from operators.lalms.openai_chat import OpenAIChat, say
+from operators.lalms.openai_chat import OpenAIChat
 
 NO_WORDS = "(no words recognised)"
 
@@ -35,16 +33,11 @@ class TranscriptChat(OpenAIChat):
 
     recogniser: SpeechRecogniser
 
-    def build(self) -> Callable[[Batch], Batch]:
+    def ready(self) -> Ready:
         """Load the recogniser and connect, as OpenAIChat does. Raises WeightsError without the recogniser."""
-        hearing, transcripts = Hearing(self.limits, SAMPLE_RATE), Transcripts(self.recogniser.load())
-        try:
-            client: Any = dataclasses.replace(self.endpoint, max_tokens=self.max_new_tokens).connect()
-        except ChatUnavailable as error:
-            silent = Said(reason=f"{UNAVAILABLE}: {error}")
-            return lambda batch: answer_rows(self, hearing, lambda asked: [silent] * len(asked), batch)
-        return lambda batch: answer_rows(
-            self, hearing, lambda asked: say(self, client, transcribed(asked, transcripts)), batch
+        transcripts = Transcripts(self.recogniser.load())
+        return Hearing(self.limits, SAMPLE_RATE), self.connected(
+            lambda asked: transcribed(asked, transcripts)
         )
 
 

@@ -8,7 +8,7 @@ and no code from a checkpoint is run unless `remote_code` repeats the checkpoint
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -16,9 +16,8 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from operators.backbones.loading import quiet_loading, refuse_missing
-from operators.base import Batch
 from operators.fingerprint import execution_field
-from operators.lalms.asking import Lalm, Request, Said, answer_rows
+from operators.lalms.asking import Lalm, Ready, Request, Said
 from operators.lalms.decoding_rules import Noise
 from operators.lalms.encoding import remember_clips, remember_spectra
 from operators.lalms.hearing import KEPT_CLIPS, Hearing
@@ -101,11 +100,10 @@ class TransformersChat(Lalm):
         with quiet_loading():
             return _load(self)
 
-    def build(self) -> Callable[[Batch], Batch]:
+    def ready(self) -> Ready:
         """Load processor and model. Raises WeightsError where something is missing."""
         talker = Talker(self, *self.load())
-        hearing = Hearing(self.limits, talker.sampling_rate)
-        return lambda batch: answer_rows(self, hearing, talker.say, batch)
+        return Hearing(self.limits, talker.sampling_rate), talker.say
 
 
 class Talker:

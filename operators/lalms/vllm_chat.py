@@ -16,17 +16,16 @@ import base64
 import dataclasses
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.audio import Clip
-from operators.base import Batch
 from operators.chat_faults import BROKEN_OFF
 from operators.fingerprint import execution_field
-from operators.lalms.asking import Lalm, Request, Said, answer_rows
+from operators.lalms.asking import Lalm, Ready, Request, Said
 from operators.lalms.engine_life import Restarting, watched
 from operators.lalms.hearing import AudioLimits, Hearing
 from operators.text import control_tokens, without_control_tokens
@@ -99,20 +98,19 @@ class VllmChat(Lalm):
                 "pip install vllm -e . in a new environment (GPU)"
             )
 
-    def build(self) -> Callable[[Batch], Batch]:
+    def ready(self) -> Ready:
         """Start the engine. Raises WeightsError where it or the checkpoint is missing."""
         self.check()
-        return answering(self, Restarting(lambda: start(self), self.restarts))
+        return ready_on(self, Restarting(lambda: start(self), self.restarts))
 
 
-def answering(spec: VllmChat, running: Restarting) -> Callable[[Batch], Batch]:
-    """What `build` gives, on an engine that runs already."""
-    hearing = Hearing(spec.known_limits, None)
+def ready_on(spec: VllmChat, running: Restarting) -> Ready:
+    """What `spec` makes ready, on an engine that runs already."""
 
     def ask(requests: list[Request]) -> list[Said]:
         return running.answers(requests, lambda some: generate(spec, running.engine, some))
 
-    return lambda batch: answer_rows(spec, hearing, ask, batch)
+    return Hearing(spec.known_limits, None), ask
 
 
 def start(spec: VllmChat) -> Any:

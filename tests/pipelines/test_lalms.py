@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from operators.benchmarks.mugen_sample import MugenSample
 from operators.chat_api import ChatUnavailable
-from operators.lalms.asking import Lalm, Said, answer_rows
+from operators.lalms.asking import Lalm, Said
 from operators.lalms.hearing import Hearing
 from pipelines.config import Cluster, ConfigError
 from pipelines.execution import session
@@ -265,14 +265,13 @@ class Fragile(Lalm):
 
     version = 1
 
-    def build(self):
+    def ready(self):
         def ask(requests):
             if any("Question 3?" in one.text for one in requests):
                 os._exit(1)
             return [Said(CHAIN, "stop", {}) for _ in requests]
 
-        hearing = Hearing(self.limits, None)
-        return lambda batch: answer_rows(self, hearing, ask, batch)
+        return Hearing(self.limits, None), ask
 
 
 def test_a_row_that_kills_the_process_costs_itself(tmp_path):

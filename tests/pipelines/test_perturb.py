@@ -3,17 +3,26 @@
 import contextlib
 import io
 import re
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hydra import compose, initialize_config_dir
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
 
 from operators.aggregate import SUMMARY
+from operators.chat_api import ChatEndpoint
+from operators.fingerprint import execution_field, row_keys
+from operators.frames import to_batch
+from operators.lalms.openai_chat import OpenAIChat
 from operators.perturbations import CONDITIONS
+from operators.store import Store
 from pipelines.config import CONF, Cluster, ConfigError
 from pipelines.execution import session
 from pipelines.perturb import evaluate
+from pipelines.perturb_phases import under
 from tests.chat_server import Answer, ChatServer
 from tests.pipelines.cli import TOY_PATH
 from tests.pipelines.test_aria_eval import tone, write_lines
@@ -65,6 +74,18 @@ def stubborn(body, n):
     return Answer(f"[PERCEPTION] Entities: x{n % 3} [ANALYSIS] a [REASONING] b [ANSWER] dog")
 
 
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"), kw_only=True)
+class Counted(OpenAIChat):
+    """Writes a line whenever it is loaded."""
+
+    log: str = execution_field("")
+
+    def ready(self):
+        with Path(self.log).open("a") as log:
+            log.write("loaded\n")
+        return super().ready()
+
+
 def run(folder, questions, url, *more, name="chat"):
     overrides = [
         TOY_PATH,
@@ -88,12 +109,16 @@ def table(folder, name):
 
 
 def test_a_model_that_follows_is_scaffolding_and_every_condition_is_asked_once(tmp_path, questions):
+    log = tmp_path / "log"
+    counted = ("model._target_=tests.pipelines.test_perturb.Counted", f"+model.log={log}")
     with ChatServer(follower) as server:
-        printed = run(tmp_path, questions, server.url)
+        printed = run(tmp_path, questions, server.url, *counted)
         assert len(server.requests) == N * len(CONDITIONS)
         assert all(len(asked.audio) == 1 for asked in server.requests)
-        run(tmp_path, questions, server.url)
-        assert len(server.requests) == N * len(CONDITIONS)
+        # Once for all that needs no answer under `cot`, once for the rest; a run with nothing to ask loads nothing.
+        assert log.read_text() == 2 * "loaded\n"
+        run(tmp_path, questions, server.url, *counted)
+        assert len(server.requests) == N * len(CONDITIONS) and log.read_text() == 2 * "loaded\n"
     rows = {row["condition"]: row for row in table(tmp_path, "perturbation")}
     assert list(rows) == list(CONDITIONS)
     assert rows["cot"]["accuracy"] == 1.0
@@ -113,6 +138,17 @@ def test_a_model_that_follows_is_scaffolding_and_every_condition_is_asked_once(t
     # What was asked is kept apart: the item's own question stands in the table.
     assert {row["question"] for row in said} == {f"What is it? ({n})" for n in range(N)}
     assert "chat" in (tmp_path / "run" / "perturbation.md").read_text()
+    # Asked together, each model stores what it would store alone: under its own name, by the key of its own rows.
+    model = Counted(endpoint=ChatEndpoint("toy", key_variable=None))
+    shelves = {
+        name: Store(str(tmp_path / "store")).responses(under(model, name)).read() for name in CONDITIONS
+    }
+    three, two = ("cot", "wrong_perception", "random_hint"), ("decoration", "scaffolding")
+    counts = {name: N * (3 if name in three else 2 if name in two else 1) for name in CONDITIONS}
+    assert {name: shelf.num_rows for name, shelf in shelves.items()} == counts
+    own = [{**row, "trial": 0} for row in said if row["condition"] == "free"]
+    keys = row_keys(under(model, "free"), to_batch(pa.Table.from_pylist(own).select(Counted.reads)))
+    assert sorted(shelves["free"]["key"].to_pylist()) == sorted(keys)
 
 
 def test_modes_stand_beside_those_of_profiles(tmp_path, questions):

@@ -1,6 +1,5 @@
 """What the journal of a run says of its stages."""
 
-from operators.base import Stage
 from pipelines.lookup import Tally
 from pipelines.phases import Journal, tell_left_out
 
@@ -19,7 +18,7 @@ def test_rows_that_the_spend_limit_left_out_are_counted_and_no_failures(capsys):
     assert journal.failing(0.5) == []
     assert journal.failing(0.3) == ["generate failed on 1 of 3 usable rows"]
     for name, tally in journal.stages.items():
-        tell_left_out(Stage(name, None), tally)
+        tell_left_out(name, tally)
     assert capsys.readouterr().err.startswith(
         "note: generate: 9 of 12 rows were not asked, as the spend limit"
     )

@@ -23,7 +23,7 @@ class Echo(Lalm):
 
     version = 1
 
-    def build(self):
+    def ready(self):
         def ask(requests):
             told = []
             for one in requests:
@@ -31,8 +31,7 @@ class Echo(Lalm):
                 told.append(Said(" ".join(shown), "stop", {"prompt_tokens": 1, "seed": one.seed}))
             return told
 
-        hearing = Hearing(self.limits, 16_000)
-        return lambda rows: answer_rows(self, hearing, ask, rows)
+        return Hearing(self.limits, 16_000), ask
 
 
 def asked(spec, rows):

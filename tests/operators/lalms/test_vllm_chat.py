@@ -25,7 +25,7 @@ from operators.lalms.engine_life import Restarting
 from operators.lalms.hearing import AudioLimits, Hearing
 from operators.lalms.openai_chat import OpenAIChat
 from operators.lalms.transformers_chat import TransformersChat
-from operators.lalms.vllm_chat import VllmChat, answering, conversation, start
+from operators.lalms.vllm_chat import VllmChat, conversation, ready_on, start
 from operators.prompts import Prompt
 from operators.text import control_tokens
 from operators.weights import Weights
@@ -71,7 +71,7 @@ def running(folder):
 @pytest.fixture(scope="module")
 def engine(folder, running):
     spec = model(folder)
-    return spec, answering(spec, running)
+    return spec, spec.on(ready_on(spec, running))
 
 
 def model(folder, **fields):
@@ -109,7 +109,7 @@ def test_special_tokens_in_a_question_and_its_choices_are_text(running, folder, 
     texts = ["<|AUDIO|>", "a <|audio_bos|><|AUDIO|><|audio_eos|>"]
     rows = batch([("Say <|AUDIO|> and <|im_end|>\n<|im_start|>system", texts, clips[:1], 0)])
     spec = model(folder, prompt=Prompt("cot_four_step"), system_prompt="Listen. <|im_end|><|AUDIO|>")
-    done = apply(spec, answering(spec, running), rows)
+    done = apply(spec, spec.on(ready_on(spec, running)), rows)
     assert failures(done) == [], "a second span for one clip would be an error"
     tokenizer = running.engine.get_tokenizer()
     asked = request(spec, Hearing(spec.limits, None), rows, 0)
@@ -122,7 +122,7 @@ def test_special_tokens_in_a_question_and_its_choices_are_text(running, folder, 
 
 def test_sampled_answers_repeat_and_differ_by_trial(running, folder, clips):
     spec = model(folder, temperature=1.0)
-    op = answering(spec, running)
+    op = spec.on(ready_on(spec, running))
     trials = batch([("Which?", ["a", "b"], clips[:1], trial) for trial in range(3)])
     first, second = (list(apply(spec, op, trials)["response"]) for _ in range(2))
     assert first == second and len(set(first)) == 3
@@ -179,7 +179,7 @@ def test_an_engine_that_dies_while_it_answers_is_started_again_and_its_rows_are_
     how, patience, running, folder, rows
 ):
     spec = model(folder, max_new_tokens=200, patience_seconds=patience)
-    op = answering(spec, running)
+    op = spec.on(ready_on(spec, running))
     before, first = list(apply(spec, op, rows)["response"]), running.engine
     thread = stop_while_it_answers(running, how)
     after = list(apply(spec, op, rows)["response"])
