@@ -20,7 +20,7 @@ from pydantic import AfterValidator, ConfigDict, Field, field_validator
 from pydantic.dataclasses import dataclass
 
 from operators.chat_faults import may_be_a_key, where_a_key_is
-from operators.fingerprint import execution_field
+from operators.fingerprint import execution_field, later_field
 
 if TYPE_CHECKING:
     from operators.chat_client import ChatClient
@@ -73,7 +73,8 @@ class Reply:
 class ChatEndpoint:
     """A model behind a chat API. The key stays in the environment variable that `key_variable` names (None: no key).
 
-    Identity: `model`, `max_tokens`, `extra`, fields that go into every request as they are, and `control_tokens`. Questions
+    Identity: `model`, `revision`, the full commit hash of the checkpoint that a server of your own loads (None: nothing is said
+    of it, as of a hosted model; the server is not asked), `max_tokens`, `extra`, fields that go into every request as they are, and `control_tokens`. Questions
     and responses are untrusted, and a server of your own, vLLM's too, fills them into its template and then reads whatever
     looks like a control token as one: a question could end its turn, or bring an audio span of its own. So none of these
     texts is left in what is sent: as with the local backends, "<|im_end|>" becomes "< |im_end|>". "<|" is how those of most
@@ -109,6 +110,7 @@ class ChatEndpoint:
     give_up_after: int = execution_field(20, ge=1)
     prices: Prices | None = execution_field(None)
     spend_limit: float | None = execution_field(None, ge=0)
+    revision: str | None = later_field(None, pattern="^[0-9a-f]{40}$")
 
     @field_validator("base_url")
     @classmethod

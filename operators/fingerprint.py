@@ -30,9 +30,15 @@ def execution_field(default: Any, **bounds: Any) -> Any:
     return Field(default, json_schema_extra={"identity": False}, **bounds)
 
 
-def _is_identity(field: dataclasses.Field) -> bool:
+def later_field(default: Any, **bounds: Any) -> Any:
+    """A Spec field that a class got after results were stored: part of its identity where it is not `default`."""
+    return Field(default, json_schema_extra={"identity": "unless default"}, **bounds)
+
+
+def _is_identity(field: dataclasses.Field, value: Any) -> bool:
     extra = getattr(field.default, "json_schema_extra", None)
-    return not (isinstance(extra, dict) and extra.get("identity") is False)
+    kind = extra.get("identity", True) if isinstance(extra, dict) else True
+    return value != field.default.default if kind == "unless default" else bool(kind)
 
 
 def canonical(value: Any) -> Any:
@@ -40,7 +46,7 @@ def canonical(value: Any) -> Any:
     if hasattr(value, "identity") and callable(value.identity):
         return canonical(value.identity())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kept = [f for f in dataclasses.fields(value) if _is_identity(f)]
+        kept = [f for f in dataclasses.fields(value) if _is_identity(f, getattr(value, f.name))]
         body = {f.name: canonical(getattr(value, f.name)) for f in kept}
         version = getattr(type(value), "version", None)
         return {

@@ -404,6 +404,12 @@ def test_identity_is_what_is_asked_not_where_or_how_fast():
         ChatEndpoint("m", extra={"reasoning_effort": "low"}),
     ]
     assert len({fingerprint(spec) for spec in [one, *others]}) == 4
+    pinned = [ChatEndpoint("m", revision=one * 40) for one in "ab"]
+    assert len({fingerprint(spec) for spec in [one, *pinned]}) == 3
+    with pytest.raises(ValidationError, match="revision"):
+        ChatEndpoint("m", revision="main")
+    # Responses that were stored before an endpoint could name a revision are still found.
+    assert fingerprint(one) == "e0b33aa44c302e30" and "revision" not in canonical(one)
     assert KEY not in json.dumps(canonical(one))
 
 
