@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 import numpy as np
 import pyarrow as pa
 
-from operators.base import Op, Stage, apply_by_row
+from operators.base import Op, Spec, Stage, apply_by_row
 from operators.batching import Ledger, Units
 from operators.frames import to_batch, to_column, with_columns
 from operators.lalms.asking import Lalm, Ready
@@ -78,7 +78,7 @@ class Pool:
         return self._ops[stage.name]
 
     def _built(self, stage: Stage) -> Op:
-        if not isinstance(stage.spec, Lalm):
+        if not _shares(stage.spec):
             return stage.spec.build()
         loader = self._loader[stage.name]
         if loader not in self._ready:
@@ -88,10 +88,15 @@ class Pool:
 
 def _loader(stage: Stage, stages: list[Stage]) -> str:
     """The name of the first of `stages` that loads what `stage` does."""
-    if not isinstance(stage.spec, Lalm):
+    if not _shares(stage.spec):
         return stage.name
     same = stage.spec.wordless
-    return next(one.name for one in stages if isinstance(one.spec, Lalm) and one.spec.wordless == same)
+    return next(one.name for one in stages if _shares(one.spec) and one.spec.wordless == same)
+
+
+def _shares(spec: Spec) -> bool:
+    """Whether `spec` is a model that says what it loads; one that builds itself shares nothing."""
+    return isinstance(spec, Lalm) and type(spec).build is Lalm.build
 
 
 def given_up(stages: list[Stage], table: pa.Table, reason: str) -> pa.Table:
