@@ -1,7 +1,16 @@
 """What the journal of a run says of its stages."""
 
+import pyarrow as pa
+
+from operators.store import Store
+from pipelines.blocks import cut
+from pipelines.commit import Committer
+from pipelines.config import Cluster
 from pipelines.lookup import Tally
-from pipelines.phases import Journal, tell_left_out
+from pipelines.phases import Journal, generate, generate_together, tell_left_out
+from pipelines.pool import Pool
+from tests.operators.lalms.clips import tone
+from tests.pipelines.test_pool import LOADED, Loud
 
 
 def test_a_stage_fails_by_its_share_of_the_rows_it_could_try():
@@ -41,3 +50,49 @@ def test_the_work_of_two_parts_of_a_stage_adds_up():
         usage={"cost": 1.0, "audio_seconds": 3.0},
         encoded={"clips": 3, "texts": 4},
     )
+
+
+def in_this_process(stages, table, title, whole, commits, mark):
+    """What pipelines.execution.run does, without Ray: one worker that stores what it has, block by block."""
+    pool = Pool(stages, None, Committer(commits, mark, False))
+    yield from (pool(block) for block in cut(table, 3, whole))
+
+
+def test_models_asked_together_give_and_store_what_each_does_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.lookup.run", in_this_process)
+    models, broken = {"bare": Loud(prompt=None), "free": Loud(), "again": Loud()}, "broken: it is"
+    clips = [tone(tmp_path, f"c{n}", 0.1, pitch=300 + n) for n in range(4)]
+    rows = {
+        name: pa.table(
+            {
+                "item_id": [f"q{n}" for n in range(4)],
+                "benchmark": ["b"] * 4,
+                "trial": [0] * 4,
+                "question": [f"{name if name == 'again' else ''} {n}?" for n in range(4)],
+                "choices": [["a", "b"]] * 4,
+                "audio_uris": [[path] for path, _ in clips],
+                "audio_hashes": [[digest] for _, digest in clips],
+                "audio_seconds": [[0.1]] * 4,
+                "item_error": pa.array([None, broken if name == "free" else None, None, None], pa.string()),
+                "audio_error": pa.nulls(4, pa.string()),
+            }
+        )
+        for name in models
+    }
+    stores = Store(str(tmp_path / "together")), Store(str(tmp_path / "alone"))
+    told, cluster = (Journal(), Journal()), Cluster()
+    asked = {name: (models[name], rows[name]) for name in models}
+    LOADED.clear()
+    together = generate_together(asked, "m", stores[0], cluster, told[0])
+    assert LOADED == [None], "loaded once for all"
+    alone = {name: generate(rows[name], "m", models[name], stores[1], cluster, told[1]) for name in models}
+    assert together == alone and len(LOADED) == 4
+    assert together["free"]["response_error"].to_pylist()[1] == broken
+    for model in models.values():
+        first, second = (store.responses(model).read().sort_by("key") for store in stores)
+        assert first == second and first.num_rows in (4, 7)
+    one, other = (journal.stages["generate"] for journal in told)
+    assert (one.rows, one.unusable, one.computed, one.failed) == (12, 1, 11, 0)
+    assert (one.rows, one.unusable, one.computed) == (other.rows, other.unusable, other.computed)
+    # Asked again, nothing is computed and nothing loaded.
+    assert generate_together(asked, "m", stores[0], cluster, told[0]) == together and len(LOADED) == 4
