@@ -10,7 +10,8 @@ from pathlib import Path
 from hydra import compose, initialize_config_dir
 
 from pipelines.aria_eval import evaluate
-from pipelines.config import CONF
+from pipelines.config import CONF, Cluster
+from pipelines.execution import session
 
 ROOT = Path(__file__).resolve().parents[2]
 TOYS = ["--config-dir", str(ROOT / "tests" / "conf"), "scorers=toy"]
@@ -44,3 +45,13 @@ def evaluated(folder: Path, *overrides: str) -> subprocess.CompletedProcess:
             code = 1
             print(end.code, file=error)
     return subprocess.CompletedProcess(overrides, code, out.getvalue(), error.getvalue())
+
+
+@contextlib.contextmanager
+def own_ray():
+    """A Ray whose workers inherit the environment as it is now: one that is open is older, and ends."""
+    import ray
+
+    ray.shutdown()
+    with session(Cluster(num_cpus=2)):
+        yield

@@ -8,12 +8,10 @@ import pytest
 import soundfile as sf
 
 from operators.schema import METRICS, result_schema
-from pipelines.config import Cluster
-from pipelines.execution import session
 from tests.pipelines.cli import TOY_PATH, TOYS, aria_eval, evaluated
 
 # Whole runs on Ray: more time than the fast part has.
-pytestmark = pytest.mark.weights
+pytestmark = [pytest.mark.weights, pytest.mark.usefixtures("ray_session")]
 
 CHAIN = "[PERCEPTION] Entities: dog, rain. [ANALYSIS] {a} [REASONING] {r} [ANSWER] {answer}"
 CHOICES = ["dog", "cat", "rain"]
@@ -52,13 +50,6 @@ def recorded(folder):
         "model=recorded",
         f"model.path={folder / 'r.jsonl'}",
     ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def ray_session():
-    """One Ray for the runs of this module; a run on its own starts its own."""
-    with session(Cluster(num_cpus=2)):
-        yield
 
 
 def run(folder, *more):

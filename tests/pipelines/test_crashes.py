@@ -10,9 +10,7 @@ import pytest
 
 from operators.inspection import findings
 from operators.store import Store, StoreError
-from pipelines.config import Cluster
-from pipelines.execution import session
-from tests.pipelines.cli import ROOT, TOY_PATH, TOYS, evaluated
+from tests.pipelines.cli import ROOT, TOY_PATH, TOYS, evaluated, own_ray
 from tests.pipelines.test_aria_eval import question, recorded, results, said, tone, write_lines
 
 # Whole runs on Ray: more time than the fast part has.
@@ -29,7 +27,7 @@ def broken(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOY_BREAK", str(folder / "how"))
         patch.setenv("TOY_LOG", str(folder / "log"))
-        with session(Cluster(num_cpus=2)):
+        with own_ray():
             yield folder / "how"
 
 

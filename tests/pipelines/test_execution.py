@@ -13,8 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from operators.base import Resources, Stage
 from operators.batching import Memo
-from pipelines.config import Cluster
-from pipelines.execution import run, session
+from pipelines.execution import run
 from pipelines.lookup import encoded
 from pipelines.room import ResourceError
 
@@ -44,12 +43,6 @@ class Length:
             )
 
         return op
-
-
-@pytest.fixture(scope="module")
-def ray_session():
-    with session(Cluster(num_cpus=2)):
-        yield
 
 
 def table(texts):

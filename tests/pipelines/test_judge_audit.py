@@ -10,22 +10,14 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from operators.audit_states import STATE_NAMES
-from pipelines.config import CONF, Cluster, ConfigError
-from pipelines.execution import session
+from pipelines.config import CONF, ConfigError
 from pipelines.judge_audit import audit
 from tests.audit_toys import crema_audit
 from tests.pipelines.cli import TOY_PATH
 from tests.shared_data import shared
 
 # Whole runs on Ray: more time than the fast part has.
-pytestmark = pytest.mark.weights
-
-
-@pytest.fixture(scope="module", autouse=True)
-def ray_session():
-    """One Ray for all runs of this file."""
-    with session(Cluster(num_cpus=2)):
-        yield
+pytestmark = [pytest.mark.weights, pytest.mark.usefixtures("ray_session")]
 
 
 @pytest.fixture(scope="module")

@@ -11,19 +11,11 @@ from operators.chat_api import ChatEndpoint
 from operators.judges.chain_judge import ChainJudge
 from operators.judges.judge_table import RATINGS
 from operators.prompts import Prompt
-from pipelines.config import Cluster
-from pipelines.execution import session
 from pipelines.judging import NO_GOLD, blocked, judge_failures
 from tests.chat_server import Answer, ChatServer, Status
 from tests.pipelines.cli import TOY_PATH, evaluated
 
-pytestmark = pytest.mark.weights
-
-
-@pytest.fixture(scope="module", autouse=True)
-def ray_session():
-    with session(Cluster(num_cpus=2)):
-        yield
+pytestmark = [pytest.mark.weights, pytest.mark.usefixtures("ray_session")]
 
 
 @pytest.fixture

@@ -12,12 +12,11 @@ from operators.benchmarks.mugen_sample import MugenSample
 from operators.chat_api import ChatUnavailable
 from operators.lalms.asking import Lalm, Said
 from operators.lalms.hearing import Hearing
-from pipelines.config import Cluster, ConfigError
-from pipelines.execution import session
+from pipelines.config import ConfigError
 from pipelines.mugen_eval import evaluate as mugen_evaluate
 from tests.chat_server import Answer, ChatServer, Cut, Status
 from tests.operators.lalms.clips import tone
-from tests.pipelines.cli import TOY_PATH, composed, evaluated
+from tests.pipelines.cli import TOY_PATH, composed, evaluated, own_ray
 from tests.tiny_lalms import qwen2_audio
 
 pytestmark = pytest.mark.weights
@@ -29,7 +28,7 @@ CHAIN = "[PERCEPTION] Entities: dog. [ANALYSIS] An animal. [REASONING] one two t
 def ray_session():
     """One Ray for the runs of this module; its workers inherit the key, as those of a user's run do."""
     os.environ["LALM_TEST_KEY"] = KEY
-    with session(Cluster(num_cpus=2)):
+    with own_ray():
         yield
     del os.environ["LALM_TEST_KEY"]
 

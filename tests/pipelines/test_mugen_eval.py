@@ -15,8 +15,7 @@ from hydra import compose, initialize_config_dir
 
 from operators.mugen.presentation import GenerationSet
 from operators.store import Store
-from pipelines.config import CONF, Cluster, ConfigError
-from pipelines.execution import session
+from pipelines.config import CONF, ConfigError
 from pipelines.mugen_eval import evaluate
 from pipelines.mugen_plan import warn_of_greedy_votes
 from pipelines.rescore import rescore
@@ -24,16 +23,9 @@ from tests.mugen_toys import Loudest, tones
 from tests.pipelines.cli import ROOT, TOY_PATH, composed
 
 # Whole runs on Ray: more time than the fast part has.
-pytestmark = pytest.mark.weights
+pytestmark = [pytest.mark.weights, pytest.mark.usefixtures("ray_session")]
 
 ALL = "strategy=[direct,cot,sc,apsc,sc_cot,apsc_cot]"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def ray_session():
-    """One Ray for all runs of this file."""
-    with session(Cluster(num_cpus=2)):
-        yield
 
 
 def build(folder, n=5, change=None):

@@ -8,12 +8,11 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from operators.cot import parse_slots
-from pipelines.config import CONF, Cluster
-from pipelines.execution import session
+from pipelines.config import CONF
 from pipelines.mugen_eval import evaluate
 from tests.pipelines.test_mugen_eval import overall, record, table
 
-pytestmark = pytest.mark.weights
+pytestmark = [pytest.mark.weights, pytest.mark.usefixtures("ray_session")]
 
 N_ITEMS, N_TRIALS = 5, 2  # the fifth is the first that has a reference
 
@@ -22,8 +21,7 @@ def test_the_cascade_answers_the_built_in_questions_by_permuted_votes(tmp_path, 
     asked = [f"benchmark.limit={N_ITEMS}", "strategy=[apsc]", f"n_trials={N_TRIALS}"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("mugen_eval", overrides=[*asked, f"store.root={tmp_path / 'store'}"])
-    with session(Cluster(num_cpus=2)):
-        evaluate(config, tmp_path / "run", "cascade")
+    evaluate(config, tmp_path / "run", "cascade")
     done, out = SimpleNamespace(folder=tmp_path / "run"), capsys.readouterr().out
     found = overall(done)["apsc"]
     assert found["n_valid"] == N_ITEMS and found["n_failed"] == 0

@@ -26,6 +26,7 @@ def cluster(monkeypatch):
     monkeypatch.setenv("TOY_DELAY", "0.02")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    ray.shutdown()  # one that other files use
     memory = {"object_store_memory": 100 << 20}
     nodes = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False, **memory}

@@ -19,22 +19,15 @@ from operators.frames import to_batch
 from operators.lalms.openai_chat import OpenAIChat
 from operators.perturbations import CONDITIONS
 from operators.store import Store
-from pipelines.config import CONF, Cluster, ConfigError
-from pipelines.execution import session
+from pipelines.config import CONF, ConfigError
 from pipelines.perturb import evaluate
 from pipelines.perturb_phases import under
 from tests.chat_server import Answer, ChatServer
 from tests.pipelines.cli import TOY_PATH
 from tests.pipelines.test_aria_eval import tone, write_lines
 
-pytestmark = pytest.mark.weights
+pytestmark = [pytest.mark.weights, pytest.mark.usefixtures("ray_session")]
 N = 10
-
-
-@pytest.fixture(scope="module", autouse=True)
-def ray_session():
-    with session(Cluster(num_cpus=2)):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,8 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.config import Cluster
-from pipelines.execution import session
 from tests.operators.benchmarks.test_published import MMAR, mmar_folder
-from tests.pipelines.cli import TOY_PATH, evaluated
+from tests.pipelines.cli import TOY_PATH, evaluated, own_ray
 
 pytestmark = pytest.mark.weights
 
@@ -34,7 +32,7 @@ def test_predictions_and_groups(tmp_path, monkeypatch):
         {"id": row["id"], "model": "../m", "response": text} for row, text in zip(MMAR, said, strict=True)
     ]
     (tmp_path / "said.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    with session(Cluster(num_cpus=2)):
+    with own_ray():
         first = run(tmp_path / "first", tmp_path / "said.jsonl")
         assert first.returncode == 0, first.stderr
         predictions = list((tmp_path / "first" / "run" / "predictions").iterdir())

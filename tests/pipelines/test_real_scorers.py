@@ -10,20 +10,12 @@ import pytest
 
 from operators.metrics.audio_lexical_density import content_words, word_list
 from operators.schema import METRICS
-from pipelines.config import Cluster
-from pipelines.execution import session
 from tests.bench.throughput import offline_scorers
 from tests.pipelines.cli import evaluated
 from tests.pipelines.test_aria_eval import record, results, write_lines
 from tests.shared_data import shared
 
-pytestmark = pytest.mark.weights
-
-
-@pytest.fixture(scope="module", autouse=True)
-def ray_session():
-    with session(Cluster(num_cpus=2)):
-        yield
+pytestmark = [pytest.mark.weights, pytest.mark.usefixtures("ray_session")]
 
 
 @pytest.fixture(scope="module")

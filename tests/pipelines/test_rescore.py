@@ -13,20 +13,13 @@ from hydra import compose, initialize_config_dir
 from operators.schema import METRICS, STORED_RESPONSE
 from operators.store import Store
 from pipelines import compare
-from pipelines.config import CONF, Cluster, ConfigError
-from pipelines.execution import session
+from pipelines.config import CONF, ConfigError
 from pipelines.rescore import rescore
 from tests.pipelines.cli import TOY_PATH, evaluated
 from tests.pipelines.test_aria_eval import question, recorded, said, tone, write_lines
 
 # Whole runs on Ray: more time than the fast part has.
-pytestmark = pytest.mark.weights
-
-
-@pytest.fixture(scope="module", autouse=True)
-def ray_session():
-    with session(Cluster(num_cpus=2)):
-        yield
+pytestmark = [pytest.mark.weights, pytest.mark.usefixtures("ray_session")]
 
 
 def night(folder, out, *overrides):

@@ -11,10 +11,8 @@ from operators.schema import METRICS
 from operators.store import Store
 from pipelines import store as command
 from pipelines.aria_eval import evaluate
-from pipelines.config import Cluster
-from pipelines.execution import session
 from pipelines.rescore import rescore
-from tests.pipelines.cli import TOY_PATH, composed, evaluated
+from tests.pipelines.cli import TOY_PATH, composed, evaluated, own_ray
 from tests.pipelines.test_aria_eval import question, record, recorded, results, said, tone, write_lines
 from tests.s3_server import KEY, in_front_of, moto
 
@@ -32,7 +30,7 @@ def line():
         pytest.MonkeyPatch.context() as patch,
         moto() as port,
         in_front_of(port, patch, BUCKET) as one,
-        session(Cluster(num_cpus=2)),
+        own_ray(),
     ):
         yield one
 

@@ -17,8 +17,7 @@ from operators.frames import with_columns
 from operators.schema import METRICS
 from operators.stress import ALIKE, NAMES, ORIGINAL
 from pipelines import stress
-from pipelines.config import CONF, Cluster, ConfigError
-from pipelines.execution import session
+from pipelines.config import CONF, ConfigError
 from pipelines.stress_settings import Stress, chosen_rows
 from tests import toys
 from tests.operators.analysis.made import scored_rows
@@ -35,12 +34,11 @@ def stressed(folder, *overrides):
 
 
 @pytest.fixture(scope="module")
-def toy_run(tmp_path_factory):
+def toy_run(tmp_path_factory, ray_session):
     folder = tmp_path_factory.mktemp("toys")
-    with session(Cluster(num_cpus=2)):
-        done = evaluated(folder, TOY_PATH, "scorers=toy", "benchmark.limit=3", *CAREFUL)
-        assert done.returncode == 0, done.stderr
-        yield folder
+    done = evaluated(folder, TOY_PATH, "scorers=toy", "benchmark.limit=3", *CAREFUL)
+    assert done.returncode == 0, done.stderr
+    return folder
 
 
 @pytest.fixture(scope="module")

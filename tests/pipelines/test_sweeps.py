@@ -14,10 +14,8 @@ import ray
 
 from operators.schema import METRICS
 from pipelines.aria_eval import METRIC_STAGES
-from pipelines.config import Cluster
-from pipelines.execution import session
 from pipelines.sweeps import for_every_option
-from tests.pipelines.cli import ROOT, TOY_PATH, TOYS, evaluated
+from tests.pipelines.cli import ROOT, TOY_PATH, TOYS, evaluated, own_ray
 from tests.pipelines.test_aria_eval import question, said, tone, write_lines
 
 # Whole processes: more time than the fast part has.
@@ -33,7 +31,7 @@ def cluster():
     """A Ray of its own, slow toys on it, that stands when a run dies: what a member of a sweep is told of it."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("TOY_DELAY", "0.01")
-        with session(Cluster(num_cpus=2)):
+        with own_ray():
             yield f"cluster.address={ray.get_runtime_context().gcs_address}"
 
 
