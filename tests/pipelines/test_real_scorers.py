@@ -20,9 +20,9 @@ pytestmark = [pytest.mark.weights, pytest.mark.usefixtures("ray_session")]
 
 @pytest.fixture(scope="module")
 def sample_run(tmp_path_factory):
-    """The default run: the embedded cascade beside the three yardsticks, on six items of the sample."""
+    """The default run: the embedded cascade beside the three yardsticks, on four items of the sample."""
     folder = tmp_path_factory.mktemp("sample")
-    return folder, evaluated(folder, "benchmark.limit=6")
+    return folder, evaluated(folder, "benchmark.limit=4")
 
 
 def means(folder, measure="aria"):
@@ -40,7 +40,7 @@ def test_the_yardsticks_rank_as_they_were_written(sample_run):
 def test_every_row_has_every_metric_within_its_range(sample_run):
     folder, _ = sample_run
     table = results(folder)
-    assert table.num_rows == 4 * 6 and set(table["model"].to_pylist()) >= {
+    assert table.num_rows == 4 * 4 and set(table["model"].to_pylist()) >= {
         "careful",
         "scaffolding",
         "decoration",
@@ -53,7 +53,7 @@ def test_every_row_has_every_metric_within_its_range(sample_run):
 def test_the_embedded_model_answers_in_four_slots_with_choices(sample_run):
     folder, _ = sample_run
     rows = [row for row in results(folder).to_pylist() if row["model"] == "model"]
-    assert len(rows) == 6
+    assert len(rows) == 4
     for row in rows:
         assert row["response_error"] is None and row["answer_index"] is not None
         assert all(row[slot] for slot in ("perception", "analysis", "reasoning", "answer"))
@@ -71,7 +71,7 @@ def many_workers_run(tmp_path_factory):
         for n in range(1, 7)
     ]
     again = ["model=recorded", f"model.path={_careful()}", "model.name=again"]
-    return folder, evaluated(folder, "benchmark.limit=6", *again, *apart, *pools)
+    return folder, evaluated(folder, "benchmark.limit=4", *again, *apart, *pools)
 
 
 def test_scores_depend_neither_on_batches_nor_on_the_number_of_actors(sample_run, many_workers_run):
@@ -81,7 +81,7 @@ def test_scores_depend_neither_on_batches_nor_on_the_number_of_actors(sample_run
     before = {(row["model"], row["item_id"]): row for row in rows}
     before |= {("again", item): row for (model, item), row in before.items() if model == "careful"}
     found = results(folder).to_pylist()
-    assert len(found) == 4 * 6
+    assert len(found) == 4 * 4
     for row in found:
         for metric in METRICS:
             name = (row["model"], row["item_id"])
