@@ -1,4 +1,5 @@
-"""What a finished block adds to a shelf, and who writes it: the worker that computed it, the driver for a worker that cannot.
+"""What a finished block adds to a shelf, and who writes it: the worker that computed it, a desk beside the driver for a worker
+that does not see the store, the driver for what neither could write.
 
 A worker commits a stage's results before it goes on to the next stage or block, so that a driver or a worker that is
 killed costs, per worker, one part: that of the stage and block in its hands. It writes only where it sees the mark of the
@@ -12,13 +13,15 @@ have landed all the same: whoever stores its rows instead looks for them first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from fsspec.implementations.local import LocalFileSystem
 
 from operators.base import Stage
 from operators.frames import with_columns
@@ -37,7 +40,7 @@ class Commit:
     """
 
     stage: str
-    shelf: Shelf
+    shelf: Shelf | FarShelf
     reason: str
     columns: Mapping[str, str]
     before: frozenset[str] = frozenset()
@@ -76,14 +79,54 @@ class Commit:
         return with_columns(table, {f"{self.stage}.todo": pc.and_not(todo, pc.is_in(keys, found))})
 
 
+class Desk:
+    """Looks up and commits for workers that do not see the store, where it is seen. Needs no ray: execution.py makes it an actor."""
+
+    def __init__(self, commits: Sequence[Commit], mark: str) -> None:
+        self._commits, self._sees = {one.stage: one for one in commits}, sees_store(commits, mark)
+
+    def sees(self) -> bool:
+        """Whether it can do anything."""
+        return self._sees
+
+    def append(self, stage: str, table: pa.Table) -> str | None:
+        """`Shelf.append` on the shelf of `stage`."""
+        return self._commits[stage].shelf.append(table)
+
+    def find(self, stage: str, keys: Sequence[str | None], besides: Collection[str]) -> pa.Table:
+        """`Shelf.find` on the shelf of `stage`."""
+        return self._commits[stage].shelf.find(keys, besides)
+
+
+@dataclass(frozen=True)
+class FarShelf:
+    """A shelf of a store that is seen from a desk alone. ask: calls a method of the Desk; raises StoreError where it cannot."""
+
+    ask: Callable[..., Any]
+    stage: str
+    schema: pa.Schema
+
+    def append(self, table: pa.Table) -> str | None:
+        """`Shelf.append`."""
+        return self.ask("append", self.stage, table)
+
+    def find(self, keys: Sequence[str | None], besides: Collection[str] = ()) -> pa.Table:
+        """`Shelf.find`."""
+        return self.ask("find", self.stage, keys, besides)
+
+
 class Committer:
     """Commits in a worker, as long as it can: what it cannot write is the driver's to write, or to say why not.
 
-    mark: the run's mark in the store. looks: whether this worker is in the place of one that died.
+    mark: the run's mark in the store. looks: whether this worker is in the place of one that died. ask: calls a method of
+    the run's Desk, where it has one.
     """
 
-    def __init__(self, commits: Sequence[Commit], mark: str, looks: bool) -> None:
+    def __init__(
+        self, commits: Sequence[Commit], mark: str, looks: bool, ask: Callable[..., Any] | None = None
+    ) -> None:
         self._commits, self._mark, self._looks = {one.stage: one for one in commits}, mark, looks
+        self._ask = ask
         self._sees: bool | None = None
         self._writes, self._unseen = True, False
 
@@ -103,18 +146,28 @@ class Committer:
         """Commit what `stage` did; `<stage>.stored` and `<stage>.unseen` tell the driver."""
         if stage.name not in self._commits:
             return table
+        part = self._write(stage.name, table) if self._writes and self._sees_store() else None
         commit = self._commits[stage.name]
-        part = self._write(commit, table) if self._writes and self._sees_store() else None
         told = {commit.stored: pa.scalar(part, pa.string()), commit.unseen: pa.scalar(self._unseen)}
         return with_columns(table, {name: pa.repeat(one, table.num_rows) for name, one in told.items()})
 
     def _sees_store(self) -> bool:
         if self._sees is None:
-            first = next(iter(self._commits.values()))  # all are in one store
-            self._sees = is_marked(first.shelf.store, self._mark)
+            self._sees = sees_store(list(self._commits.values()), self._mark) or self._sees_from_afar()
         return self._sees
 
-    def _write(self, commit: Commit, table: pa.Table) -> str | None:
+    def _sees_from_afar(self) -> bool:
+        with suppress(StoreError):
+            if self._ask and self._ask("sees"):
+                far = {
+                    name: FarShelf(self._ask, name, one.shelf.schema) for name, one in self._commits.items()
+                }
+                self._commits = {name: replace(one, shelf=far[name]) for name, one in self._commits.items()}
+                return True
+        return False
+
+    def _write(self, stage: str, table: pa.Table) -> str | None:
+        commit = self._commits[stage]
         try:
             return commit.shelf.append(commit.entries(commit.results(table)))
         except StoreError:
@@ -134,10 +187,17 @@ def marked(store: Store) -> Iterator[str]:
             store.remove(name)
 
 
-def is_marked(store: Store, mark: str) -> bool:
-    """Whether this is the store that was marked, seen from here."""
+def sees_store(commits: Sequence[Commit], mark: str) -> bool:
+    """Whether the store of `commits`, which is one, is the one that was marked, seen from here."""
+    if not commits:
+        return False
     try:
-        store.read(mark)
+        commits[0].shelf.store.read(mark)
     except (OSError, StoreError):
         return False
     return True
+
+
+def in_folder(store: Store) -> bool:
+    """Whether it lies in a folder, which other nodes may not have, and not in a bucket, which all reach or none."""
+    return isinstance(store.filesystem, LocalFileSystem)

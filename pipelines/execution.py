@@ -31,9 +31,10 @@ from tqdm import tqdm
 
 from operators.base import Resources, Stage
 from operators.frames import decoded, with_columns
+from operators.store import StoreError
 from pipelines import room
 from pipelines.blocks import block_rows, cut
-from pipelines.commit import Commit, Committer
+from pipelines.commit import Commit, Committer, Desk, in_folder
 from pipelines.ledger import Account
 from pipelines.pool import Pool, given_up
 from pipelines.room import Share
@@ -133,20 +134,38 @@ def run(
             yield block.drop_columns(ROW)
 
 
+def _beside_driver(made: type, *arguments: object, tries: int) -> object:
+    """An actor on the driver's own node: on one that dies, it would take the work of all the others down with it."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": tries, "scheduling_strategy": here}
+    return ray.remote(**options)(made).remote(*arguments)
+
+
+class _Far:
+    """Calls a method of the desk of one job from a worker."""
+
+    def __init__(self, work: _Work) -> None:
+        # What it wrote before it died is not written again: whoever stores the rows instead looks first.
+        self._desk = _beside_driver(Desk, work.commits, work.mark, tries=0)
+
+    def __call__(self, method: str, *arguments: object) -> object:
+        import ray
+
+        try:
+            return ray.get(getattr(self._desk, method).remote(*arguments))
+        except ray.exceptions.RayError as error:
+            raise StoreError(f"the desk beside the driver: {error}") from error
+
+
 class _Ledgers:
     """The account of one job in a small actor of its own, and what a worker needs to take part in it."""
 
     def __init__(self) -> None:
-        import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        # Beside the driver: on a node that dies, it would take the work of all the others down with it. An account that
-        # dies alone starts anew and knows nothing: work is then repeated, and no row is lost.
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        options = {
-            "num_cpus": 0, "max_restarts": -1, "max_task_retries": -1, "scheduling_strategy": here
-        }  # fmt: skip
-        self.account = ray.remote(**options)(Account).remote()
+        # One that dies alone starts anew and knows nothing: work is then repeated, and no row is lost.
+        self.account = _beside_driver(Account, tries=-1)
 
     def drop_claims(self, worker: str) -> None:
         import ray
@@ -185,7 +204,7 @@ def _worker_id() -> str:
 class _Worker(Pool):
     """A Pool in an actor. One that died in the middle of a block left claims that nobody else could settle."""
 
-    def __init__(self, work: _Work, stages: list[Stage], ledgers: _Ledgers | None) -> None:
+    def __init__(self, work: _Work, stages: list[Stage], ledgers: _Ledgers | None, far: _Far | None) -> None:
         import ray
 
         # OMP_NUM_THREADS is Ray's doing: what the environment says, or else the cpus of the worker. An environment of our own
@@ -194,7 +213,7 @@ class _Worker(Pool):
         if ledgers:
             ledgers.drop_claims(_worker_id())
         replaces = ray.get_runtime_context().was_current_actor_reconstructed
-        super().__init__(stages, ledgers, Committer(work.commits, work.mark, replaces))
+        super().__init__(stages, ledgers, Committer(work.commits, work.mark, replaces, far))
 
 
 def _surviving(work: _Work, table: pa.Table, missing: np.ndarray) -> Iterator[pa.Table]:
@@ -244,8 +263,9 @@ def _stream(work: _Work, table: pa.Table) -> Iterator[pa.Table]:
     context.custom_execution_callback_classes = [partial(Watch, pools, nodes, _alive, dismiss)]
     dataset = ray.data.from_blocks(_Decoded(blocks))
     ledgers = _Ledgers() if any(share.actors > 1 for share in pools) else None  # one has memory of its own
+    far = _Far(work) if len(nodes) > 1 and any(in_folder(one.shelf.store) for one in work.commits) else None
     for share in pools:
-        dataset = _through(dataset, work, share, blocks, ledgers, job)
+        dataset = _through(dataset, work, share, blocks, (ledgers, far), job)
     try:
         yield from dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
     except NodesDied:
@@ -298,9 +318,12 @@ def _alive() -> dict[str, dict]:
 
 
 def _through(
-    dataset: object, work: _Work, share: Share, blocks: list[pa.Table], ledgers: _Ledgers | None, job: str
+    dataset: object, work: _Work, share: Share, blocks: list[pa.Table], beside: tuple, job: str
 ) -> object:
+    """`dataset` through the workers of `share`. beside: the ledgers and the desk of the job, each None where it has none."""
     import ray
+
+    ledgers, far = beside
 
     # Whole blocks, whatever their length. With a GPU Ray insists on a number of rows, and joins unequal blocks to reach it:
     # neighbours that are parted there are still met by one actor, in one call after the other.
@@ -310,7 +333,7 @@ def _through(
         warnings.simplefilter("ignore", ray.util.annotations.RayDeprecationWarning)
         return dataset.map_batches(
             _Worker,
-            fn_constructor_args=(work, list(share.chain), ledgers if share.actors > 1 else None),
+            fn_constructor_args=(work, list(share.chain), ledgers if share.actors > 1 else None, far),
             batch_size=rows,
             batch_format="pyarrow",
             zero_copy_batch=True,

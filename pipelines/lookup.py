@@ -4,8 +4,8 @@ Successes are stored block by block, by the worker that has them (pipelines/comm
 they arrive. Failures are not stored: they become reasons in this run and are tried again by the next.
 
 A part is what one block adds to one shelf, and no row of a committed part is computed again. A driver, worker or node that is
-killed therefore costs one part per worker, the one in its hands. Where the driver commits for its workers (a store in a folder
-of one node), a killed driver also costs blocks that had not arrived.
+killed therefore costs one part per worker, the one in its hands. Where neither a worker nor a desk beside the driver can write
+(pipelines/commit.py), so that the driver does, a killed driver also costs blocks that had not arrived.
 """
 
 from __future__ import annotations

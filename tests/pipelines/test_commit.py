@@ -13,7 +13,7 @@ from operators.schema import METRICS
 from operators.shelf import Shelf
 from operators.store import RUNNING, Store, StoreError
 from operators.sweeping import STALE_MARK_SECONDS, waste
-from pipelines.commit import LOOKS, Committer, marked
+from pipelines.commit import LOOKS, Committer, Desk, marked
 from pipelines.lookup import Lookup, tell_who_stored
 from pipelines.pool import Pool
 from tests import toys
@@ -80,6 +80,59 @@ def test_a_worker_that_sees_another_store_writes_nothing_and_the_driver_does(sto
     assert [one.commit.shelf.read().num_rows for one in pair] == [3, 3]
     tell_who_stored(pair)
     assert "m2, m3: 6 results were stored by the driver" in capsys.readouterr().err
+
+
+@pytest.fixture
+def desk(store, pair, monkeypatch):
+    """A desk that sees the store, of a run whose workers, which come later, do not; what was asked of it."""
+    with marked(store) as mark:
+        made, asked = Desk([one.commit for one in pair], mark), []
+        monkeypatch.setattr("pipelines.commit.sees_store", lambda commits, mark: False)
+
+        def ask(method, *arguments):
+            asked.append(method)
+            return getattr(made, method)(*arguments)
+
+        yield ask, asked
+
+
+def far_worker(lookups, ask, looks=False):
+    commits = [one.commit for one in lookups]
+    return Pool([one.stage for one in lookups], None, Committer(commits, f"{RUNNING}/unseen", looks, ask))
+
+
+def test_the_desk_stores_for_a_worker_that_does_not_see_the_store_before_it_goes_on(pair, desk, monkeypatch):
+    ask, asked = desk
+    block = far_worker(pair, ask)(marks(pair))
+    assert asked == ["sees", "append", "append"]
+    parts = [one.commit.shelf.parts() for one in pair]
+    assert [one.commit.shelf.read().num_rows for one in pair] == [3, 3]
+    for one in pair:
+        one.take(block)
+        one.settle()
+    assert [one.commit.shelf.parts() for one in pair] == parts and pair[0].n_stored_here == 0
+
+    monkeypatch.setattr(
+        toys.M2, "build", lambda self: pytest.fail("nothing is left to do but the row that fails")
+    )
+    rows = marks(pair).filter(pa.array([True, True, False, True]))
+    again = far_worker(pair, ask, looks=True)(rows)
+    assert asked[3:] == ["sees", "find", "append", "find", "append"]
+    assert not any(again["m2.todo"].to_pylist()) and not again["m2.unseen"][0].as_py()
+
+
+def test_a_desk_that_fails_leaves_it_to_the_driver(pair, desk):
+    ask, _ = desk
+
+    def lost(method, *arguments):
+        if method == "append":
+            raise StoreError("the desk died")
+        return ask(method, *arguments)
+
+    block = far_worker(pair, lost)(marks(pair))
+    assert [one.commit.shelf.parts() for one in pair] == [[], []]
+    pair[0].take(block)
+    assert pair[0].n_stored_here == 3
 
 
 def test_a_worker_that_cannot_write_leaves_it_to_the_driver_and_stops_trying(store, pair, monkeypatch):
