@@ -11,7 +11,7 @@ import pytest
 from operators.inspection import findings
 from operators.store import Store, StoreError
 from tests.pipelines.cli import ROOT, TOY_PATH, TOYS, evaluated, own_ray
-from tests.pipelines.test_aria_eval import question, recorded, results, said, tone, write_lines
+from tests.pipelines.test_aria_eval import question, record, recorded, results, said, tone, write_lines
 
 # Whole runs on Ray: more time than the fast part has.
 pytestmark = pytest.mark.weights
@@ -113,6 +113,17 @@ def test_neither_blocks_nor_workers_change_keys_or_scores(tmp_path, inputs, undi
     ]
     assert run(tmp_path, inputs, *apart).returncode == 0
     assert results(tmp_path).equals(results(undisturbed)) and kept(tmp_path) == kept(undisturbed)
+
+
+def test_another_audio_under_the_same_name_is_another_row(tmp_path):
+    write_lines(tmp_path / "q.jsonl", [question(0, "a.wav")])
+    write_lines(tmp_path / "r.jsonl", [said(0)])
+    for pitch in (440.0, 999.0):
+        tone(tmp_path / "a.wav", pitch=pitch)
+        assert run(tmp_path, tmp_path).returncode == 0
+    stages = record(tmp_path)["stages"]
+    # Only what hears the clip is computed anew.
+    assert (stages["m1"]["computed"], stages["m2"]["computed"]) == (1, 0)
 
 
 def test_two_runs_on_one_store_at_once_leave_it_sound(tmp_path, inputs, undisturbed):

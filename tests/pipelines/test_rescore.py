@@ -52,6 +52,19 @@ def report(folder, out):
     return json.loads((folder / out / "drift.json").read_text())
 
 
+@pytest.fixture(scope="module")
+def four(tmp_path_factory):
+    """What a run over four questions leaves; tests work on copies."""
+    folder = tmp_path_factory.mktemp("four")
+    asked(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(four, tmp_path):
+    return shutil.copytree(four, tmp_path / "copy")
+
+
 def asked(folder, n=4, **other):
     """Questions 0..n-1 about a clip each, and the responses of `good` and `poor`, evaluated once."""
     for number in range(n):
@@ -65,32 +78,30 @@ def asked(folder, n=4, **other):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_night_finds_everything_without_the_benchmark_and_gives_the_same_numbers(tmp_path):
-    asked(tmp_path)
-    before = pq.read_table(tmp_path / "run" / "results.parquet").to_pylist()
-    (tmp_path / "q.jsonl").unlink()
-    (tmp_path / "r.jsonl").unlink()
-    status, told = night(tmp_path, "one", "results=true")
+def test_a_night_finds_everything_without_the_benchmark_and_gives_the_same_numbers(folder):
+    before = pq.read_table(folder / "run" / "results.parquet").to_pylist()
+    (folder / "q.jsonl").unlink()
+    (folder / "r.jsonl").unlink()
+    status, told = night(folder, "one", "results=true")
     assert status == 0 and "first night of its series" in told
-    assert set(computed(tmp_path, "one").values()) == {0}, "nothing is computed twice"
-    after = rows(tmp_path, "one")
+    assert set(computed(folder, "one").values()) == {0}, "nothing is computed twice"
+    after = rows(folder, "one")
     assert len(after) == len(before) == 8
     for row in before:
         assert after[row["model"], row["item_id"]] == row
-    status, told = night(tmp_path, "two", "rows_at_once=3", "results=true")
+    status, told = night(folder, "two", "rows_at_once=3", "results=true")
     assert status == 0 and "Nothing changed since" in told, "in goes of any size"
-    assert rows(tmp_path, "two") == after
-    assert report(tmp_path, "two")["alert"] is False
+    assert rows(folder, "two") == after
+    assert report(folder, "two")["alert"] is False
 
 
-def test_a_changed_scorer_is_computed_reported_and_refused_in_a_plain_comparison(tmp_path, capsys):
-    asked(tmp_path)
-    night(tmp_path, "one")
-    status, told = night(tmp_path, "two", "+scorers.m2.scale=50")
+def test_a_changed_scorer_is_computed_reported_and_refused_in_a_plain_comparison(folder, capsys):
+    night(folder, "one")
+    status, told = night(folder, "two", "+scorers.m2.scale=50")
     assert status == 3 and "another scorer of M2 (scale: 100.0 to 50.0)" in told
-    assert computed(tmp_path, "two") == {"m1": 0, "m2": 8, "m3": 0, "m4": 0, "m5": 0, "m6": 0}
+    assert computed(folder, "two") == {"m1": 0, "m2": 8, "m3": 0, "m4": 0, "m5": 0, "m6": 0}
     (change,) = [
-        c for c in report(tmp_path, "two")["changes"] if (c["model"], c["measure"]) == ("good", METRICS[1])
+        c for c in report(folder, "two")["changes"] if (c["model"], c["measure"]) == ("good", METRICS[1])
     ]
     # Words of the reasoning: 4, 5, 6, 7 of 100, then of 50; a standard deviation of 0.0129 in four items.
     assert change["last"] == pytest.approx(0.055) and change["now"] == pytest.approx(0.11)
@@ -98,7 +109,7 @@ def test_a_changed_scorer_is_computed_reported_and_refused_in_a_plain_comparison
 
     def compared(*more):
         with initialize_config_dir(str(CONF), version_base="1.3"):
-            places = [f"last={tmp_path / 'one'}", f"now={tmp_path / 'two'}"]
+            places = [f"last={folder / 'one'}", f"now={folder / 'two'}"]
             compare.main(compose("compare", overrides=[*places, *more]))
         return capsys.readouterr().out
 
@@ -107,23 +118,23 @@ def test_a_changed_scorer_is_computed_reported_and_refused_in_a_plain_comparison
     ):
         compared()
     assert "**M2: another scorer.**" in compared("force=true")
-    first = json.loads((tmp_path / "one" / "run.json").read_text())
-    second = json.loads((tmp_path / "two" / "run.json").read_text())
+    first = json.loads((folder / "one" / "run.json").read_text())
+    second = json.loads((folder / "two" / "run.json").read_text())
     older = first | {"fingerprints": second["fingerprints"] | {"extract": "0123456789abcdef"}}
-    (tmp_path / "one" / "run.json").write_text(json.dumps(older))
+    (folder / "one" / "run.json").write_text(json.dumps(older))
     with pytest.raises(
         ConfigError, match=r"different scorers(.|\n)*EXTRACT: 0123456789abcdef and (.|\n)*force"
     ):
         compared()
     for out in ("one", "two"):
-        record = json.loads((tmp_path / out / "run.json").read_text())
+        record = json.loads((folder / out / "run.json").read_text())
         del record["fingerprints"]
-        (tmp_path / out / "run.json").write_text(json.dumps(record))
+        (folder / out / "run.json").write_text(json.dumps(record))
     with pytest.raises(ConfigError, match=r"do not say which scorers(.|\n)*M1: not recorded and not rec"):
         compared()
     assert "# Drift: two" in compared("force=true")
-    status, told = night(tmp_path, "three")
-    assert status == 3 and computed(tmp_path, "three")["m2"] == 0, "the old scores are still there"
+    status, told = night(folder, "three")
+    assert status == 3 and computed(folder, "three")["m2"] == 0, "the old scores are still there"
 
 
 def test_new_responses_are_scored_and_named_as_new_rows(tmp_path):
@@ -157,35 +168,32 @@ def test_a_clip_that_is_gone_costs_its_m1_with_a_reason_and_nothing_else(tmp_pat
     assert "missing_file" in (tmp_path / "one" / "failures.csv").read_text()
 
 
-def test_a_corrected_gold_answer_holds_from_the_next_evaluation_on(tmp_path):
-    asked(tmp_path)
-    night(tmp_path, "one")
-    asked(tmp_path, answer="cat")
-    status, _ = night(tmp_path, "two")
-    assert [rows(tmp_path, "two")["poor", f"q{k}"]["correct"] for k in range(4)] == [True] * 4
-    accuracy = [c for c in report(tmp_path, "two")["changes"] if c["measure"] == "accuracy"]
+def test_a_corrected_gold_answer_holds_from_the_next_evaluation_on(folder):
+    night(folder, "one")
+    asked(folder, answer="cat")
+    status, _ = night(folder, "two")
+    assert [rows(folder, "two")["poor", f"q{k}"]["correct"] for k in range(4)] == [True] * 4
+    accuracy = [c for c in report(folder, "two")["changes"] if c["measure"] == "accuracy"]
     assert {cause["kind"] for change in accuracy for cause in change["causes"]} == {"changed_items"}
     assert status == 3 and {change["now"] for change in accuracy} == {0.0, 1.0}
 
 
-def test_questions_that_a_stopped_run_did_not_come_to_wait_and_are_not_wrong_answers(tmp_path):
-    asked(tmp_path)
-    store = Store(str(tmp_path / "store"))
+def test_questions_that_a_stopped_run_did_not_come_to_wait_and_are_not_wrong_answers(folder):
+    store = Store(str(folder / "store"))
     (shelf,) = store.shelves("responses")
     rows_there = shelf.read()
     shelf.remove(shelf.parts())
     shelf.commit(rows_there.slice(0, 5), "20260101T000000000000")
-    _, told = night(tmp_path, "one")
-    assert "note: 3 questions wait for a response" in told and len(rows(tmp_path, "one")) == 5
+    _, told = night(folder, "one")
+    assert "note: 3 questions wait for a response" in told and len(rows(folder, "one")) == 5
 
 
-def test_responses_whose_questions_were_not_kept_are_counted_by_name(tmp_path):
-    asked(tmp_path)
-    store = Store(str(tmp_path / "store"))
+def test_responses_whose_questions_were_not_kept_are_counted_by_name(folder):
+    store = Store(str(folder / "store"))
     old = pa.Table.from_pylist([{"key": "k", "item_id": "q", "response": "x"}], schema=STORED_RESPONSE)
     store.shelf("responses/0123456789abcdef").commit(old, "20260101T000000000000")
-    _, told = night(tmp_path, "one")
-    assert "note: 1 stored responses of 1 models are not scored" in told and len(rows(tmp_path, "one")) == 8
+    _, told = night(folder, "one")
+    assert "note: 1 stored responses of 1 models are not scored" in told and len(rows(folder, "one")) == 8
 
 
 def test_a_night_that_fails_too_often_exits_with_1_and_still_leaves_its_tables(tmp_path):
@@ -202,31 +210,30 @@ def test_a_night_that_fails_too_often_exits_with_1_and_still_leaves_its_tables(t
     assert status == 0 and computed(tmp_path, "two")["m2"] == 1, "only the row that lacks it"
 
 
-def test_a_scorer_that_stays_broken_alarms_every_night_until_it_works_or_is_acknowledged(tmp_path):
-    asked(tmp_path)
-    broken = tmp_path / "broken"
+def test_a_scorer_that_stays_broken_alarms_every_night_until_it_works_or_is_acknowledged(folder):
+    broken = folder / "broken"
     broken.touch()
     toy = ["scorers.m2._target_=tests.toys.Breakable", f"+scorers.m2.broken={broken}"]
-    status, _ = night(tmp_path, "one", *toy)
+    status, _ = night(folder, "one", *toy)
     assert "m2 failed on 8 of 8 rows scored tonight" in status
-    first = json.loads((tmp_path / "one" / "run.json").read_text())
+    first = json.loads((folder / "one" / "run.json").read_text())
     assert first["out"] == {"m2": None}
-    assert report(tmp_path, "one")["alert"] and "m2 failed on 8 of 8" in report(tmp_path, "one")["alarms"][0]
-    assert "## Failed tonight" in (tmp_path / "one" / "drift.md").read_text()
+    assert report(folder, "one")["alert"] and "m2 failed on 8 of 8" in report(folder, "one")["alarms"][0]
+    assert "## Failed tonight" in (folder / "one" / "drift.md").read_text()
     for out in ("two", "three"):
-        status, told = night(tmp_path, out, *toy)
-        (outage,) = report(tmp_path, out)["outages"]
+        status, told = night(folder, out, *toy)
+        (outage,) = report(folder, out)["outages"]
         assert outage["metric"] == "m2" and outage["n_rows"] == 8 and outage["reasons"] == {"RuntimeError": 8}
-        assert report(tmp_path, out)["alert"] and "M2 has scored nothing since night" in status
-        assert f"since night {outage['since']}" in report(tmp_path, out)["alarms"][0]
-        assert "M2 has scored nothing" in (tmp_path / out / "drift.md").read_text() and "! M2 has" in told
-    assert outage["since"] == report(tmp_path, "two")["last"], "it began in the first night"
-    status, _ = night(tmp_path, "known", *toy, "acknowledged=[m2]")
-    found = report(tmp_path, "known")
+        assert report(folder, out)["alert"] and "M2 has scored nothing since night" in status
+        assert f"since night {outage['since']}" in report(folder, out)["alarms"][0]
+        assert "M2 has scored nothing" in (folder / out / "drift.md").read_text() and "! M2 has" in told
+    assert outage["since"] == report(folder, "two")["last"], "it began in the first night"
+    status, _ = night(folder, "known", *toy, "acknowledged=[m2]")
+    found = report(folder, "known")
     assert status == 0 and found["outages"][0]["acknowledged"] and not found["alert"]
-    assert "## Acknowledged" in (tmp_path / "known" / "drift.md").read_text()
+    assert "## Acknowledged" in (folder / "known" / "drift.md").read_text()
     broken.unlink()
-    assert night(tmp_path, "works", *toy)[0] == 0 and report(tmp_path, "works")["outages"] == []
+    assert night(folder, "works", *toy)[0] == 0 and report(folder, "works")["outages"] == []
 
 
 @pytest.mark.parametrize(
