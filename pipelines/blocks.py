@@ -1,10 +1,12 @@
-"""Into which blocks a table is cut for its workers. Needs no ray."""
+"""Into which blocks a table is cut for its workers, and how a block travels. Needs no ray."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pyarrow as pa
+
+from operators.frames import decoded
 
 
 def block_rows(rows: int, most: int, actors: int) -> int:
@@ -21,3 +23,18 @@ def cut(table: pa.Table, rows: int, whole: str | None) -> Iterator[pa.Table]:
         if end == table.num_rows or (end - start >= rows and values[end] != values[end - 1]):
             yield table.slice(start, end - start)
             start = end
+
+
+def pack(block: pa.Table) -> pa.Table:
+    """One row that holds a block, compressed: texts and locators that rows repeat cost next to nothing on their way, and in
+    the memory of whoever holds many blocks. Nobody who sees one row can part it, or join it to another."""
+    plain, sink = decoded(block), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, plain.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(plain)
+    return pa.table({"block": pa.array([sink.getvalue().to_pybytes()], pa.large_binary())})
+
+
+def unpack(packed: pa.Table) -> Iterator[pa.Table]:
+    """The block that each row holds."""
+    for row in packed["block"]:
+        yield pa.ipc.open_stream(row.as_buffer()).read_all()

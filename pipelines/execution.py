@@ -30,10 +30,10 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from operators.base import Resources, Stage
-from operators.frames import decoded, with_columns
+from operators.frames import with_columns
 from operators.store import StoreError
 from pipelines import room
-from pipelines.blocks import block_rows, cut
+from pipelines.blocks import block_rows, cut, pack, unpack
 from pipelines.commit import Commit, Committer, Desk, in_folder
 from pipelines.ledger import Account
 from pipelines.pool import Pool, given_up
@@ -215,6 +215,9 @@ class _Worker(Pool):
         replaces = ray.get_runtime_context().was_current_actor_reconstructed
         super().__init__(stages, ledgers, Committer(work.commits, work.mark, replaces, far))
 
+    def __call__(self, packed: pa.Table) -> pa.Table:
+        return pa.concat_tables([pack(super(_Worker, self).__call__(block)) for block in unpack(packed)])
+
 
 def _surviving(work: _Work, table: pa.Table, missing: np.ndarray) -> Iterator[pa.Table]:
     """All blocks of `table`, whatever dies. `missing` [rows] is kept by the caller: what has not been yielded yet."""
@@ -236,16 +239,6 @@ def _surviving(work: _Work, table: pa.Table, missing: np.ndarray) -> Iterator[pa
         yield from _surviving(work, part, missing)
 
 
-@dataclass(frozen=True)
-class _Decoded:
-    """Blocks with plain values. What a table holds once is written out a block at a time: a driver holds no more of it."""
-
-    blocks: list[pa.Table]
-
-    def __iter__(self) -> Iterator[pa.Table]:
-        return map(decoded, self.blocks)
-
-
 def _stream(work: _Work, table: pa.Table) -> Iterator[pa.Table]:
     """One Ray Data job over `table`, with an account of its own: workers of a job that died claim nothing in the next."""
     import ray
@@ -261,13 +254,14 @@ def _stream(work: _Work, table: pa.Table) -> Iterator[pa.Table]:
     dismiss = partial(_dismiss, job)
     context = ray.data.DataContext.get_current()
     context.custom_execution_callback_classes = [partial(Watch, pools, nodes, _alive, dismiss)]
-    dataset = ray.data.from_blocks(_Decoded(blocks))
+    dataset = ray.data.from_blocks([pack(block) for block in blocks])
     ledgers = _Ledgers() if any(share.actors > 1 for share in pools) else None  # one has memory of its own
     far = _Far(work) if len(nodes) > 1 and any(in_folder(one.shelf.store) for one in work.commits) else None
     for share in pools:
-        dataset = _through(dataset, work, share, blocks, (ledgers, far), job)
+        dataset = _through(dataset, work, share, (ledgers, far), job)
     try:
-        yield from dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+        for packed in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
+            yield from unpack(packed)
     except NodesDied:
         dismiss()
         raise
@@ -317,24 +311,18 @@ def _alive() -> dict[str, dict]:
     return {node["NodeID"]: node for node in ray.nodes() if node["Alive"]}
 
 
-def _through(
-    dataset: object, work: _Work, share: Share, blocks: list[pa.Table], beside: tuple, job: str
-) -> object:
+def _through(dataset: object, work: _Work, share: Share, beside: tuple, job: str) -> object:
     """`dataset` through the workers of `share`. beside: the ledgers and the desk of the job, each None where it has none."""
     import ray
 
     ledgers, far = beside
-
-    # Whole blocks, whatever their length. With a GPU Ray insists on a number of rows, and joins unequal blocks to reach it:
-    # neighbours that are parted there are still met by one actor, in one call after the other.
-    rows = max(block.num_rows for block in blocks) if share.gpus else None
     with warnings.catch_warnings():
         # Ray 2.60 has no other way to bound restarts than the one it deprecates; constraints.txt keeps us on 2.60.
         warnings.simplefilter("ignore", ray.util.annotations.RayDeprecationWarning)
         return dataset.map_batches(
             _Worker,
             fn_constructor_args=(work, list(share.chain), ledgers if share.actors > 1 else None, far),
-            batch_size=rows,
+            batch_size=1,  # a packed block; with a GPU Ray insists on a number
             batch_format="pyarrow",
             zero_copy_batch=True,
             compute=ray.data.ActorPoolStrategy(size=share.actors),
