@@ -146,6 +146,8 @@ def test_the_slurm_script_parses_and_asks_for_what_it_starts():
 
     known = {option for parameter in symmetric_run.params for option in parameter.opts}
     assert {"--address", "--min-nodes"} <= known
+    # Else a step of Slurm 22.05 and later has one CPU, whatever the job has, and symmetric-run finds no `ray`.
+    assert '--cpus-per-task="$SLURM_CPUS_PER_TASK"' in script() and "PATH=$PWD/.venv/bin:" in script()
 
 
 def test_the_image_installs_what_the_project_declares():

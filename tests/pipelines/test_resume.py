@@ -9,9 +9,7 @@ import time
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.config import Cluster
-from pipelines.execution import session
-from tests.pipelines.cli import ROOT, TOY_PATH, TOYS, evaluated
+from tests.pipelines.cli import ROOT, TOY_PATH, TOYS, evaluated, own_ray
 from tests.pipelines.test_aria_eval import question, record, recorded, results, said, tone, write_lines
 
 # Whole runs on Ray: more time than the fast part has.
@@ -56,7 +54,7 @@ def test_after_a_kill_only_the_missing_rows_are_computed(tmp_path, monkeypatch):
 
     monkeypatch.setenv("TOY_LOG", str(folder / "second.log"))
     whole = tmp_path / "undisturbed"
-    with session(Cluster(num_cpus=2)):
+    with own_ray():
         again = evaluated(folder, TOY_PATH, "scorers=toy", *recorded(folder))
         first, second = (set((folder / f"{n}.log").read_text().splitlines()) for n in ("first", "second"))
         undisturbed = evaluated(whole, TOY_PATH, "scorers=toy", *recorded(whole))
