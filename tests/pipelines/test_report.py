@@ -437,10 +437,15 @@ def test_trials_and_verdicts_are_browsed_beside_responses(tmp_path):
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_run_that_kept_no_items_is_browsed_without_questions(tmp_path):
+def test_a_run_that_kept_no_items_is_browsed_without_questions_and_broken_text_of_a_trial_is_told(tmp_path):
     run = write_mugen_run(tmp_path / "mugen")
     (run / "items.parquet").unlink()
+    trials = pq.read_table(run / "trials.parquet")
+    said = [text and text.encode() for text in trials["response"].to_pylist()]
+    pq.write_table(with_columns(trials, {"response": raw(b"\xff1", *said[1:])}), run / "trials.parquet")
     report(f"run={run}")
+    told = embedded_json((run / "report.html").read_text(), "about")["told"]
+    assert "1 row holds text that is not UTF-8" in told
     assert embedded_json((run / "report.html").read_text(), "browsers") == [
         {"block": "index-0", "title": "Every answer of mugen"}
     ]
