@@ -136,18 +136,23 @@ def test_every_number_in_the_page_is_that_of_the_summary_to_the_last_bit(tmp_pat
         (["run=[]"], "the folder of a run"),
         (["run=[tests,tests]"], "stands there twice"),
         (["run=tests"], "not the folder of a finished run"),
-        (["rum=x"], "did you mean 'run'"),
     ],
 )
+def test_what_cannot_be_reported_is_named(overrides, message, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    with pytest.raises((TableError, ConfigError), match=message) as caught:
+        report(*overrides)
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.weights
-def test_what_cannot_be_reported_is_said_in_one_line(overrides, message):
+@pytest.mark.parametrize(
+    ("override", "message"), [("run=nowhere", "there is no such folder"), ("rum=x", "did you mean 'run'")]
+)
+def test_what_cannot_be_reported_is_said_in_one_line(override, message):
     done = subprocess.run(
-        [sys.executable, "-m", "pipelines.report", *overrides],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+        [sys.executable, "-m", "pipelines.report", override], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )  # fmt: skip
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
