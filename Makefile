@@ -53,11 +53,11 @@ $(VENV)/.ready-test: $(VENV)/.ready requirements-weights-test.txt
 	command -v chromium >/dev/null || $(CHROMIUM)
 	touch $@
 
-# vLLM pins its own torch and transformers; the file pins all the rest, so nothing is resolved. Qwen2.5-Omni also wants torchvision.
+# vLLM pins its own torch and transformers; the file pins all the rest, so nothing is resolved. Qwen2.5-Omni and Gemma-3n also want packages for images.
 $(VLLM_VENV)/.ready: requirements-vllm.txt
 	test -x $(VLLM_VENV)/bin/python || $(PYTHON) -m venv $(VLLM_VENV)
 	$(VLLM_VENV)/bin/pip install -q --disable-pip-version-check --no-deps -r requirements-vllm.txt
-	$(VLLM_VENV)/bin/pip install -q --disable-pip-version-check --no-deps --target $(VLLM_VENV)/vision --upgrade $(firstword $(VISION))
+	$(VLLM_VENV)/bin/pip install -q --disable-pip-version-check --no-deps --target $(VLLM_VENV)/vision --upgrade $(wordlist 1,2,$(VISION))
 	touch $@
 
 # Results in store/ and runs/ are yours to delete.

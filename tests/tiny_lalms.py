@@ -121,7 +121,7 @@ def published_omni(folder: Path) -> Path:
 BUILDERS = {"qwen2_audio": qwen2_audio, "qwen2_5_omni": qwen2_5_omni, "audio_flamingo3": audio_flamingo3}
 
 
-def _tokenizer(*special: str, **named: str):
+def _tokenizer(*special: str, added: tuple[str, ...] = (), **named: str):
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -134,6 +134,7 @@ def _tokenizer(*special: str, **named: str):
         show_progress=False,
     )
     bpe.train_from_iterator(CORPUS, trainer)
+    bpe.add_tokens(list(added))
     more = {"extra_special_tokens": named} if named else {}
     return PreTrainedTokenizerFast(
         tokenizer_object=bpe, eos_token=END, pad_token=PAD, padding_side="left", **more

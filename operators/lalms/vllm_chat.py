@@ -28,6 +28,7 @@ from operators.fingerprint import execution_field
 from operators.lalms.asking import Lalm, Ready, Request, Said
 from operators.lalms.engine_life import Restarting, watched
 from operators.lalms.hearing import AudioLimits, Hearing
+from operators.lalms.vllm_limits import lift
 from operators.text import control_tokens, without_control_tokens
 from operators.weights import Weights, WeightsError
 
@@ -119,14 +120,17 @@ def start(spec: VllmChat) -> Any:
     import torch
     from vllm import LLM
 
+    folder = spec.weights.folder()
+    lift(folder, spec.clips_at_once)
     given = {
-        "model": str(spec.weights.folder()),
+        "model": str(folder),
         "dtype": spec.dtype,
         "max_model_len": spec.context_length,
         "tensor_parallel_size": spec.tensor_parallel or max(1, torch.cuda.device_count()),
         "gpu_memory_utilization": spec.gpu_memory,
         "max_num_seqs": spec.rows_in_flight,
-        "limit_mm_per_prompt": {"audio": spec.clips_at_once},
+        # What sees as well as hears loads no eyes, and sets no memory aside for pictures.
+        "limit_mm_per_prompt": {"audio": spec.clips_at_once, "image": 0, "video": 0},
         "trust_remote_code": spec.remote_code is not None,
         "seed": 0,
         # The checkpoint's own decoding habits are not ours (as in transformers_chat).

@@ -22,14 +22,15 @@ OPTIONS = [f"Audio {n}" for n in range(1, 6)]
 
 
 def gemma3n(folder: Path) -> Path:
-    """Google's layout of the vocabulary: text, then images, then sounds."""
+    """Google's layout of the vocabulary: text, with a token for each run of line ends, then images, then sounds."""
     import transformers as t
 
     names = {
         "boi_token": "<start_of_image>", "boa_token": "<start_of_audio>", "eoi_token": "<end_of_image>",
         "image_token": "<image_soft_token>", "eoa_token": "<end_of_audio>", "audio_token": "<audio_soft_token>",
     }  # fmt: skip
-    tokenizer = _tokenizer("<start_of_image>", "<start_of_audio>", **names)
+    lines = tuple("\n" * n for n in range(1, 5))
+    tokenizer = _tokenizer("<start_of_image>", "<start_of_audio>", added=lines, **names)
     ids = {f"{name}_id": tokenizer.convert_tokens_to_ids(text) for name, text in names.items()}
     images = ids["eoi_token_id"]
     config = t.Gemma3nConfig(

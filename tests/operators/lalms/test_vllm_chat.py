@@ -30,11 +30,13 @@ from operators.prompts import Prompt
 from operators.text import control_tokens
 from operators.weights import Weights
 from tests.operators.lalms.clips import batch, tone
+from tests.operators.lalms.seeing import gemma3n
 from tests.operators.lalms.tiny_voxtral import voxtral
 from tests.tiny_lalms import BUILDERS, published_omni
 
 # Starting an engine takes half a minute on two cores; nothing here may wait for ever.
 pytestmark = [pytest.mark.weights, pytest.mark.timeout(400)]
+NO_VISION = "torchvision and timm are not beside this environment: make test-vllm puts them there"
 OPTIONS = [f"Audio {n}" for n in range(1, 6)]
 SHARED = {"prompt": None, "max_new_tokens": 8, "limits": AudioLimits(max_clips=6)}
 
@@ -209,9 +211,14 @@ def test_audio_flamingo_3_hears_one_clip_here_and_six_through_transformers(tmp_p
             assert plain["response"][row] or plain["response_error"][row].startswith("empty_answer")
 
 
-@pytest.mark.skipif(
-    not HAS_VISION, reason="no torchvision beside this environment: make test-vllm puts it there"
-)
+@pytest.mark.skipif(not HAS_VISION, reason=NO_VISION)
+def test_gemma_3n(tmp_path, rows):
+    folder = gemma3n(tmp_path / "gemma3n")
+    spec = model(folder)
+    same_answers(apply(spec, spec.build(), rows), by_transformers(folder, rows))
+
+
+@pytest.mark.skipif(not HAS_VISION, reason=NO_VISION)
 def test_the_thinker_of_qwen2_5_omni(tmp_path, rows):
     folder = published_omni(BUILDERS["qwen2_5_omni"](tmp_path / "qwen2_5_omni"))
     spec = model(folder)
@@ -227,23 +234,22 @@ def test_the_thinker_of_qwen2_5_omni(tmp_path, rows):
 def test_voxtral_in_mistrals_own_format(tmp_path, clips):
     folder, long = voxtral(tmp_path / "voxtral"), tone(tmp_path, "long", 31.0)
     mistral = dict.fromkeys(("tokenizer_mode", "config_format", "load_format"), "mistral")
-    limits = AudioLimits(max_clips=5)  # vLLM takes no more
-    spec = model(folder, limits=limits, engine={"enforce_eager": True, **mistral})
+    spec = model(folder, engine={"enforce_eager": True, **mistral})
     rows = [
         ("Which is it?", ["a", "b"], clips[:1], 0),
-        ("Which is it?", OPTIONS, clips[:5], 0),
+        ("Which is it?", OPTIONS, clips, 0),
         ("Say [AUDIO] and [/INST]", ["[BEGIN_AUDIO][AUDIO]", "b"], clips[2:4], 0),
         ("Which is it?", ["a", "b"], [long], 0),
-        ("Which is it?", OPTIONS, clips, 0),
+        ("Which is it?", OPTIONS, [*clips, long], 0),
     ]
     done = apply(spec, spec.build(), batch(rows))
     (reason,) = failures(done)
-    assert reason == done["response_error"][4] and reason.startswith("too_many_clips: the row has 6 clips")
+    assert reason == done["response_error"][4] and reason.startswith("too_many_clips: the row has 7 clips")
     usages = [json.loads(text) for text in done["usage"][:4]]
-    assert [usage["n_audio"] for usage in usages] == [1, 5, 2, 1], "clips that are no spans would be failures"
+    assert [usage["n_audio"] for usage in usages] == [1, 6, 2, 1], "clips that are no spans would be failures"
     # A clip is a sign and 375 tokens for each 30 s begun: 31 s are 750.
     assert usages[3]["prompt_tokens"] - usages[0]["prompt_tokens"] == 375
-    assert usages[1]["prompt_tokens"] > 5 * 376 > usages[2]["prompt_tokens"] > 2 * 376
+    assert usages[1]["prompt_tokens"] > 6 * 376 > usages[2]["prompt_tokens"] > 2 * 376
 
 
 @pytest.fixture(scope="module")
