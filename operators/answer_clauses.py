@@ -175,7 +175,7 @@ def _is_negation(word: str, tokens: list[str], place: int) -> bool:
     before = tokens[place - 1].lower() if place else ""
     after = [token.lower() for token in tokens[place + 1 : place + 3] if token.lower() not in ("a", "any")]
     if word == "but":
-        return before == "anything"
+        return before in ("anything", "everything", "all")
     if word in DENIES_WITH:
         return DENIES_WITH[word] == after[:1]
     if word == "least":

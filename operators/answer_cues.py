@@ -40,6 +40,8 @@ CLAUSE = re.compile(
     r"[.;:!?]|\b(?:but|so|however|therefore|thus|hence|then|because|since|although|though)\b|(?<=[\s,])i\b(?=\s(?:choose|pick|select)\b)",
     re.IGNORECASE,
 )
+# "It may sound like a dog, but no."
+BUT_NOT = re.compile(r"\bbut,?\s(?:[a-z]{2,20}ly,?\s)?(?:no|not)\W{0,9}\Z", re.IGNORECASE)
 ASIDE = re.compile(r",[^,]{0,60},")
 DENIED_ASIDE = re.compile(r"(?:\b(?:not|never)\b|n't\b),", re.IGNORECASE)
 EMBEDS = re.compile(

@@ -110,7 +110,9 @@ def mentioned(text_sentences: list[str]) -> Verdict:
     A mention counts as a finding at the end of a one-sentence response, directly after a copula, or after
     "likely" and the like; elsewhere the words of a choice may just be part of the story.
     """
-    told = [s for s in text_sentences if not s.endswith("?") and not supposes(s)]
+    told = [
+        s for s in text_sentences if not s.endswith("?") and not supposes(s) and not says.BUT_NOT.search(s)
+    ]
     every = [all_affirmed(sentence) for sentence in told]
     groups = frozenset(group for verdict in every for group in verdict.groups)
     if len(groups) == 1:

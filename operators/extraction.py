@@ -27,7 +27,7 @@ class Extract:
 
     reads: ClassVar[tuple[str, ...]] = ("response", "choices")
     writes: ClassVar[tuple[str, ...]] = tuple(CHAIN.names)
-    version: ClassVar[int] = 11
+    version: ClassVar[int] = 12
 
     def build(self) -> Callable[[Batch], Batch]:
         """Nothing to load."""

@@ -283,7 +283,7 @@ class Asked(NamedTuple):
 class RuleReader:
     """Reads options by the rules of this file. Free, deterministic, and it refuses rather than guesses."""
 
-    version: ClassVar[int] = 10
+    version: ClassVar[int] = 11
 
     def read(self, asked: Sequence[Asked]) -> list[Extraction]:
         """One extraction per response."""
