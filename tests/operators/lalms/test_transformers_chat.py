@@ -1,5 +1,6 @@
 """Tiny random checkpoints of real architectures generate through `transformers`, with one and with six clips per prompt."""
 
+import dataclasses
 import json
 import shutil
 from itertools import groupby
@@ -14,6 +15,7 @@ from operators.fingerprint import fingerprint
 from operators.lalms.asking import Request
 from operators.lalms.hearing import AudioLimits
 from operators.lalms.transformers_chat import Talker, TransformersChat, audio_spans
+from operators.prompts import Prompt
 from operators.weights import Weights, WeightsError
 from tests.operators.lalms.clips import batch, tone
 from tests.tiny_lalms import BUILDERS
@@ -151,6 +153,17 @@ def test_a_seed_changes_what_is_sampled_and_nothing_that_is_greedy(tiny, clips):
         asked(model(tiny["qwen2_audio"], seed=seed, temperature=1.0), row)["response"][0] for seed in (0, 1)
     ]
     assert greedy[0] == greedy[1] and sampled[0] != sampled[1]
+
+
+@pytest.mark.weights
+def test_models_that_differ_in_their_prompts_alone_answer_on_one_that_is_loaded(tiny, clips):
+    rows = batch([("Which?", TEXTS, clips[:1], trial) for trial in range(2)])
+    free = model(tiny["qwen2_audio"], temperature=1.0, prompt=Prompt("free"))
+    other = dataclasses.replace(free, prompt=None)
+    loaded = other.wordless.ready()
+    assert free.wordless == other.wordless == other
+    said = [list(apply(spec, spec.on(loaded), rows)["response"]) for spec in (free, other, free)]
+    assert said[0] == said[2] == list(apply(free, free.build(), rows)["response"]) != said[1]
 
 
 @pytest.mark.weights
