@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from operators.leaderboard import ABSENT, MIN_WIDTH, markdown_cell, printable
+from operators.printing import ABSENT, MIN_WIDTH, markdown_cell, printable
 
 KEY = (
     "Means over the rows that every backbone scored. W: Kendall's, agreement of all backbones on the order of the models. "

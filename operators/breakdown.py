@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from operators.leaderboard import ABSENT, bracketed, markdown_cell
+from operators.leaderboard_cells import bracketed
+from operators.printing import ABSENT, markdown_cell
 
 
 def breakdown(summary: pa.Table) -> str:

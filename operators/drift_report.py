@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from operators.drift import Change, Drift, Outage
-from operators.leaderboard import ABSENT, markdown_cell, printable
+from operators.printing import ABSENT, markdown_cell, printable
 
 ALARMING = {"unexplained", "lost_rows"}
 LISTED = 40  # changes in full; a report over thousands of them is not read

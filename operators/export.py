@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from operators.leaderboard import ABSENT, markdown_cell, printable
+from operators.printing import ABSENT, markdown_cell, printable
 
 DIGITS = 3
 MAX_CELL = 400

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from operators.leaderboard import ABSENT, MIN_WIDTH, markdown_cell, printable
+from operators.printing import ABSENT, MIN_WIDTH, markdown_cell, printable
 
 _EFFECT_HEADS = ("Condition", "Acc %", "95% interval", "No ans %", "Acc - CoT", "Changed answers")
 _MODE_HEADS = ("Model", "From its profile", "ARIA", "From its behaviour", "Fabricated chain", "Random words")

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from operators.leaderboard import ABSENT, MIN_WIDTH, printable
+from operators.printing import ABSENT, MIN_WIDTH, printable
 from operators.stress import ABOUT, ALL, OUTCOMES, few, rises, sentences
 
 _AT_ONCE, _LONGEST = 4, 24  # models in a table by model, and characters of a name at its head

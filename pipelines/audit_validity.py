@@ -25,7 +25,7 @@ from operators.audit.profile_intervals import with_intervals
 from operators.audit.validity import ALL, PROFILES, RANKINGS, SWAPS, profiles, rankings, swaps
 from operators.chat_api import ChatUnavailable
 from operators.export import write_all
-from operators.leaderboard import printable
+from operators.printing import printable
 from operators.speech.quality import DNSMOS, dnsmos, require_dnsmos
 from operators.speech.rendering import SpeechError
 from operators.tables import TableError

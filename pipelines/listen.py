@@ -21,7 +21,7 @@ from tqdm import tqdm
 from operators.audio import AudioError
 from operators.audit.listening import agreement, listeners, listening_page, read_exports
 from operators.export import write_all
-from operators.leaderboard import printable
+from operators.printing import printable
 from pipelines.config import ConfigError, build, entry, plain
 from pipelines.listen_settings import Listen
 

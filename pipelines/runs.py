@@ -17,7 +17,7 @@ from omegaconf import ListConfig
 from operators.asked import PLACE
 from operators.fingerprint import differing
 from operators.frames import TEXT_ERROR, finite, readable, told_of_text
-from operators.leaderboard import printable
+from operators.printing import printable
 from operators.schema import CHAIN, METRICS, result_schema
 from operators.tables import TableError
 from pipelines.config import ConfigError

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from operators.base import Resources
-from operators.leaderboard import MIN_WIDTH
+from operators.printing import MIN_WIDTH
 from operators.tables import TableError
 from pipelines.aria_eval import METRIC_STAGES
 from pipelines.config import ConfigError, entry, plain

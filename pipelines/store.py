@@ -19,10 +19,10 @@ from tqdm import tqdm
 
 from operators import exporting, sweeping
 from operators.inspection import contents, findings, names, night_findings
-from operators.leaderboard import MIN_WIDTH, printable
 from operators.locators import shown
 from operators.merging import merge
 from operators.nights import finished
+from operators.printing import MIN_WIDTH, printable
 from operators.store import DamagedPart, Store, StoreError
 from pipelines.config import ConfigError, entry, plain, unknown_key
 from pipelines.store_settings import StoreCommand

@@ -24,7 +24,7 @@ from operators.extraction import Extract
 from operators.failures import failure_reasons
 from operators.fingerprint import fingerprint
 from operators.frames import with_columns
-from operators.leaderboard import markdown_cell
+from operators.printing import markdown_cell
 from operators.schema import CLIPS, ITEM, RESPONSE, result_schema
 from operators.store import Store
 from operators.stress import compare, few, manipulated, sentences, silent_clip

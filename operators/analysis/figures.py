@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from operators.analysis.estimates import Line
-from operators.leaderboard import printable
+from operators.printing import printable
 from operators.schema import METRICS
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from operators.analysis.estimates import Line
 from operators.analysis.figures import NAMES
 from operators.analysis.published_tables import LAST_DIGIT, NO, YES
 from operators.export import number
-from operators.leaderboard import MIN_WIDTH, printable
+from operators.printing import MIN_WIDTH, printable
 
 TITLES = {
     "consistency": "Shares of variance and agreement across benchmarks",

@@ -15,7 +15,7 @@ from operators.audit.findings import findings, leaks
 from operators.audit.presentation import PROBES
 from operators.audit.tables import grouped
 from operators.audit_states import STATE_NAMES
-from operators.leaderboard import ABSENT, MIN_WIDTH, printable
+from operators.printing import ABSENT, MIN_WIDTH, printable
 
 HEADS = {
     "pointwise": "Pointwise J", "pairwise": "Pairwise J", "perception": "P", "oracle": "O", "staging": "Staging",

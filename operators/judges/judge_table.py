@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from operators.intervals import no_interval, t_interval
-from operators.leaderboard import ABSENT, MIN_WIDTH, markdown_cell, printable
+from operators.printing import ABSENT, MIN_WIDTH, markdown_cell, printable
 
 # One rating of one response.
 RATINGS = pa.schema(

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from operators.leaderboard import ABSENT, MIN_WIDTH, printable
 from operators.mugen.presentation import DIMENSIONS
 from operators.mugen.tables import grouped
+from operators.printing import ABSENT, MIN_WIDTH, printable
 
 METHODS = {
     "direct": "Orig.",

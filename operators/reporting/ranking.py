@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from operators.aggregate import MEASURES
-from operators.leaderboard import LEAST_COVERAGE
+from operators.leaderboard_cells import LEAST_COVERAGE
 from operators.modes import Profile, modes_of_profiles
 from operators.schema import METRICS
 

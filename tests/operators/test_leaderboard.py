@@ -10,7 +10,8 @@ from rich.console import Console
 
 from operators.aggregate import SUMMARY, summarise
 from operators.failures import failure_reasons
-from operators.leaderboard import printable, render, show, to_markdown
+from operators.leaderboard import render, show, to_markdown
+from operators.printing import printable
 from operators.schema import METRICS
 from tests.operators.test_aggregate import NO_SCORE, results
 

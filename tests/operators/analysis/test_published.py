@@ -6,7 +6,7 @@ import pytest
 from operators.analysis.cells import ALL_MEASURES
 from operators.analysis.published import compare_with_the_paper
 from operators.analysis.published_tables import LAST_DIGIT, NO, YES, line, rows_of, table_1
-from operators.leaderboard import ABSENT
+from operators.printing import ABSENT
 from tests.operators.test_statistics import ARIA_TABLE_1
 
 
