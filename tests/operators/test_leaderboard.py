@@ -11,7 +11,6 @@ from rich.console import Console
 from operators.aggregate import SUMMARY, summarise
 from operators.failures import failure_reasons
 from operators.leaderboard import render, show, to_markdown
-from operators.printing import printable
 from operators.schema import METRICS
 from tests.operators.test_aggregate import NO_SCORE, results
 
@@ -104,13 +103,6 @@ def test_names_are_text_not_instructions() -> None:
     line = next(line for line in to_markdown(summary).splitlines() if "bold red" in line)
     assert "<" not in line
     assert line.replace("\\|", "").count("|") == 14, "13 cells, whatever the name holds"
-
-
-def test_printable_spells_out_and_shortens() -> None:
-    assert printable("a\tb") == "a\\tb"
-    assert printable(None) == "-"
-    assert len(printable("x" * 1000)) == 80
-    assert printable("\ud800") == "\\ud800"
 
 
 def test_a_model_alone_is_the_best_of_nothing() -> None:
