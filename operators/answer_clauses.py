@@ -19,6 +19,7 @@ from operators.answer_words import (
     DENIES_WITH,
     ENDS,
     FILLER,
+    FITTING,
     LIGHT,
     LIST_WORDS,
     NEGATES,
@@ -110,7 +111,7 @@ def named(tokens: list[str]) -> list[Named]:
             run, last = run + 1, place
         elif _is_negation(word, tokens, place):
             back = 1 if found and _crosses_out(tokens, last, place) else run
-            if back and _denies_before(word, tokens, last, place):
+            if back and _denies_before(word, tokens, last, place, asides):
                 found[-back:] = [Named(mark.place, mark.mark, False) for mark in found[-back:]]
             negated = word not in DENIES_BACKWARD or (
                 last <= reset and (not word.isalpha() or _next(tokens, place) in OFFERED)
@@ -137,32 +138,47 @@ def _crosses_out(tokens: list[str], last: int, place: int) -> bool:
 
 
 def _asides(tokens: list[str]) -> set[int]:
-    """The places of what stands between commas before a denial: "A, in my opinion, is not it"."""
+    """The places of what stands between commas before a denial: "A, in my opinion, is not it", but "A, in my opinion, not B"."""
     places: set[int] = set()
     commas = [place for place, mark in enumerate(tokens) if mark == ","]
     for start, end in pairwise(commas):
         inner = [token.lower() for token in tokens[start + 1 : end]]
         plain = all(word.isalnum() and word not in NEGATES | TURNS for word in inner)
         after = [token.lower() for token in tokens[end + 1 : end + 3]]
-        denied = after[:1] == ["not"] or (after[:1] and after[0] in COPULAS and after[1:] == ["not"])
+        denied = (after[:1] == ["not"] and _denies_that(tokens, end + 1)) or (
+            after[:1] and after[0] in COPULAS and after[1:] == ["not"]
+        )
         if plain and denied and 0 < len(inner) <= 4:
             places.update(range(start, end + 1))
     return places
 
 
-def _denies_before(word: str, tokens: list[str], last: int, place: int) -> bool:
+def _denies_before(word: str, tokens: list[str], last: int, place: int, asides: set[int]) -> bool:
     """Whether a denial is said of the mark at `last`."""
     if word in NEGATES_FORWARD_ONLY:
         return False
     if word == "not" and place == last + 1 and _continues_list(tokens, place):
         return False  # "A not B" is A
-    asides = _asides(tokens)
     between = [
         token.lower()
         for number, token in enumerate(tokens[last + 1 : place], last + 1)
         if token.isalnum() and number not in asides
     ]
+    if word == "not" and all(map(_only_stresses, between)) and _denies_next(tokens, place):
+        return False  # and so is "A - certainly not B"
     return all(one in AUXILIARIES | ARTICLES or _only_stresses(one) for one in between)
+
+
+def _denies_next(tokens: list[str], place: int) -> bool:
+    """Whether a mark follows the denial at a place, with no more than an article between."""
+    following = [token for token in tokens[place + 1 : place + 3] if token.lower() not in ARTICLES]
+    return bool(following) and _IS_MARK.match(following[0]) is not None
+
+
+def _denies_that(tokens: list[str], place: int) -> bool:
+    """Whether the denial at a place is of what was named, and of nothing else: "not it", "not the right answer"."""
+    following = [token.lower() for token in tokens[place + 1 : place + 4] if token.lower() not in ARTICLES]
+    return not following or not following[0].isalnum() or following[0] in OFFERED | FITTING
 
 
 def _only_stresses(word: str) -> bool:
@@ -171,11 +187,13 @@ def _only_stresses(word: str) -> bool:
 
 
 def _is_negation(word: str, tokens: list[str], place: int) -> bool:
-    """Whether a word denies: "without a doubt" and "nothing but" do not, "anything but" and "far from" do."""
+    """Whether a word denies: "without a doubt" and "nothing but" do not, "anything but" and "far from" do; "all but" only where
+    a statement opens with it ("I eliminated all but the dog")."""
     before = tokens[place - 1].lower() if place else ""
     after = [token.lower() for token in tokens[place + 1 : place + 3] if token.lower() not in ("a", "any")]
     if word == "but":
-        return before in ("anything", "everything", "all")
+        opens = all(token.lower() in FILLER or not token.isalnum() for token in tokens[: place - 1])
+        return before == "anything" or (before in ("everything", "all") and opens)
     if word in DENIES_WITH:
         return DENIES_WITH[word] == after[:1]
     if word == "least":

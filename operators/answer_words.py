@@ -20,6 +20,7 @@ DENIES_BACKWARD = _words(
     "wrong incorrect false implausible irrelevant inconsistent absent impossible missing unsupported ❌ ✗ ✘ 🚫"
 )
 OFFERED = _words(": option options choice choices answer answers match guess candidate selection pick one")
+FITTING = _words("it right correct true likely best possible")
 # These deny what follows and leave alone what stands before: "dog without rain".
 NEGATES_FORWARD_ONLY = _words(
     "without doubt doubts instead than except excluding besides unlike refuse refuses refusing decline declines declining "

@@ -70,6 +70,24 @@ HABITS = {
         ("The sound is very likely a dog and really not a cat", U, 0),
         ("I choose dog and certainly not cat", U, 0),
         ("A is right and certainly B is not", U, 0),
+        *(
+            (said, U, 0)
+            for said in (
+                "The answer is A, in my opinion, not B.",
+                "It is a dog, I think, not a cat.",
+                "The answer is dog, of course, not cat",
+                "The answer is A, for sure, not C.",
+                "[ANSWER] A, of course, not B",
+                "dog - definitely not cat",
+                "[ANSWER] A - certainly not C",
+                "dog most likely not cat",
+                "It is a dog most probably not a cat.",
+                "I eliminated everything but the dog",
+                "The clues exclude all but dog",
+                "There is nothing at all but dog.",
+            )
+        ),
+        ("I considered them all but B is the best answer.", U, 1),
     ],
     "turned down": [
         *(

@@ -69,6 +69,8 @@ CHOSEN = {
     "the last but one clip": 4,
     "It is not the second but the fourth.": 4,
     "not the second clip but the fourth": 4,
+    "The answer is the second clip, in my opinion, not the third.": 2,
+    "Clip 2 most likely not clip 3": 2,
     "It is not the second clip, but rather the last.": 5,
     "<answer>3</answer>": 3,
     "<answer>three</answer>": 3,
