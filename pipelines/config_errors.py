@@ -37,13 +37,16 @@ def _nearest(word: str, allowed: Iterable[str]) -> str:
 
 def refuse_no_option(arguments: Iterable[str], conf: Path, config_name: str) -> None:
     """Exit status 1 where a word of the command line takes away what a group of `conf` gives (model=null, ~model): Hydra
-    ends in a traceback, or says of neither what to choose. Groups of which a run takes any number may be left empty
-    (~corpora, to name others); where one is too few, the run says so."""
+    ends in a traceback, or says of neither what to choose. A group of which a run takes any number, and some unless told
+    otherwise, may be left out (~corpora, to name others); where it has too few, the run says so."""
     schema = ConfigStore.instance().load(f"{config_name}_schema.yaml").node
+    given = [one for one in OmegaConf.load(conf / f"{config_name}.yaml").defaults if OmegaConf.is_dict(one)]
+    chosen = {group for one in given for group, option in one.items() if option}
     for word in arguments:
         found = re.fullmatch(r"~([\w/]+)(?:=.*)?|\+{0,2}([\w/]+)=(?:null|None|~)?", word)
         group = (found[1] or found[2]) if found else None
-        if group and (conf / group).is_dir() and schema.get(group) != {}:
+        spared = found and found[1] in chosen and schema.get(group) == {}
+        if group and (conf / group).is_dir() and not spared:
             have = sorted(path.stem for path in (conf / group).glob("*.yaml"))
             sys.exit(
                 f"error: config key {group}: {word} is no choice; leave it out, or choose {group}=NAME of {', '.join(have)}"
