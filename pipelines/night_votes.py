@@ -74,7 +74,7 @@ def votes_of(store: Store, named: Named, known: Buckets, now: Buckets, scratch: 
     total = Votes()
     asked = _presented(store, named, scratch)
     for buckets in groups(asked.sizes, known.sizes):
-        trials = of_one_state(latest(asked.read(buckets)))
+        trials = _read_alike(of_one_state(latest(asked.read(buckets))), named)
         if not trials.num_rows:
             continue
         votes, vote = _votes(trials, named)
@@ -123,6 +123,18 @@ def _presented(store: Store, named: Named, scratch: Path) -> Buckets:
         shelf = store.shelf(f"presented/{whose}")
         shelf.undisturbed(lambda shelf=shelf, whose=whose: gather(shelf, whose))
     return found
+
+
+def _read_alike(trials: pa.Table, named: Named) -> pa.Table:
+    """`trials`, all of a system with the reader of its last run, also those that this run did not come to."""
+    systems = zip(
+        trials["fingerprint"].to_pylist(),
+        trials["model"].to_pylist(),
+        labels_of(trials).to_pylist(),
+        strict=True,
+    )
+    readers = [named[whose][name, called].reader for whose, name, called in systems]
+    return with_columns(trials, {"reader": pa.array(readers, pa.string())})
 
 
 def _votes(trials: pa.Table, named: Named) -> tuple[pa.Table, np.ndarray]:
@@ -177,7 +189,7 @@ def _whole(store: Store, trials: pa.Table, vote: np.ndarray) -> tuple[list[int],
         places = pc.index_in(found["key"], some["key"].combine_chunks())
         said = store.shelf(f"responses/{whose}").find(found["response_key"].to_pylist())
         answers = said["response"].take(pc.index_in(found["response_key"], said["key"].combine_chunks()))
-        tables.append(with_columns(found, {"response": answers}))
+        tables.append(with_columns(found, {"response": answers, "reader": some["reader"].take(places)}))
         numbers.append(vote[mine.to_numpy()][places.to_numpy()])
     if not tables:
         return [], []
@@ -185,7 +197,7 @@ def _whole(store: Store, trials: pa.Table, vote: np.ndarray) -> tuple[list[int],
 
 
 def _readings(store: Store, said: list[dict[str, Any]]) -> list[Extraction | None]:
-    """Which option each response selects, as its run read it; None where a judge left no verdict."""
+    """Which option each response selects, to its reader; None where a judge left no verdict."""
     found: list[Extraction | None] = [None] * len(said)
     for reader in {row["reader"] for row in said}:
         mine = [place for place, row in enumerate(said) if row["reader"] == reader]

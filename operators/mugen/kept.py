@@ -57,7 +57,9 @@ def keep_presented(
     for start in range(0, rows.num_rows, PORTION):
         asked = list(_asked(table.slice(start, PORTION), how))
         for row in asked:
-            row["content"] = digest([[name, row[name]] for name in _CONTENT], 32)
+            # A reader is part of it where there is one: what was kept before readers were is as it was.
+            told = [name for name in _CONTENT if name != "reader" or row[name] is not None]
+            row["content"] = digest([[name, row[name]] for name in told], 32)
             row |= {"asked_at": now, "key": digest([row["content"], now.isoformat()], 32)}
         found = pa.Table.from_pylist(asked, schema=PRESENTED)
         shelf.append(found.take(np.flatnonzero(known.places(found["content"]) < 0)))

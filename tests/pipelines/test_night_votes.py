@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from operators import nights
 from operators.answers import Extraction
 from operators.base import Resources, Stage
-from operators.fingerprint import fingerprint
+from operators.buckets import Buckets, groups
+from operators.fingerprint import digest, fingerprint
 from operators.frames import with_columns
 from operators.judges.option_judge import OptionJudge
 from operators.mugen import judged, kept
@@ -243,6 +245,26 @@ def test_a_night_takes_what_the_judge_of_the_run_decided_and_asks_nobody(tmp_pat
     assert not any(row["correct"] for row in rows.values()), "the last run read by rules"
     changes = drift(tmp_path, "three")["changes"]
     assert {cause["kind"] for change in changes for cause in change["causes"]} == {"new_extraction"}
+
+
+def test_a_last_run_of_fewer_trials_says_how_all_are_read(tmp_path):
+    store = Store(str(tmp_path / "store"))
+    for judge, n_trials, expected in ((JUDGE, 5, [0, 1, 2, 3]), (None, 1, [None] * 4)):
+        answered(tmp_path / "store", said=vague, judge=judge, n_trials=n_trials)
+        decide(tmp_path / "store", places=range(5))
+        known, now = (Buckets(tmp_path / f"{name}{n_trials}", nights.NIGHT_ROW) for name in ("known", "now"))
+        night_votes.votes_of(store, kept.systems(store), known, now, tmp_path / f"votes{n_trials}", 1000)
+        rows = [row for some in groups(now.sizes) for row in now.read(some).to_pylist()]
+        chosen = {row["item_id"]: row["answer_index"] for row in rows if row["benchmark"] == "b (apsc)"}
+        assert [chosen[f"q{i}"] for i in range(ITEMS)] == expected, judge
+
+
+def test_what_rules_read_is_kept_under_the_content_that_it_had_before_there_were_readers(tmp_path):
+    answered(tmp_path / "store")
+    (shelf,) = Store(str(tmp_path / "store")).shelves("presented")
+    before = [name for name in kept.PRESENTED.names if name not in ("key", "content", "asked_at", "reader")]
+    for row in shelf.read(kept.PRESENTED.names).to_pylist():
+        assert row["content"] == digest([[name, row[name]] for name in before], 32)
 
 
 @pytest.mark.weights
