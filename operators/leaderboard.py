@@ -70,7 +70,7 @@ def render(summary: pa.Table, failures: pa.Table | None = None) -> Leaderboard:
     """What to give to `rich.console.Console.print`: readable from 100 columns, in colour or piped to a file.
 
     `summary` is that of `aggregate.summarise` (its overall rows are shown), `failures` that of
-    `aggregate.failure_reasons`: with it, a list of what went wrong and how often stands below the table.
+    `failures.failure_reasons`: with it, a list of what went wrong and how often stands below the table.
     """
     return Leaderboard(summary, failures)
 

@@ -33,7 +33,7 @@ def modes_side_by_side(behaviours: Mapping[str, Behaviour], summaries: Sequence[
     """One row per model of either source (MODES_TABLE), best ARIA first; `agree` is null unless both gave a mode.
 
     summaries: of `aggregate.summarise`; a model's means over several benchmarks are averaged, each benchmark alike, and so
-    are the intervals of accuracy and ARIA there (`statistics.interval_of_mean`; null where a summary has none). A model
+    are the intervals of accuracy and ARIA there (`intervals.interval_of_mean`; null where a summary has none). A model
     without all of accuracy, ARIA, M2, M4 and M5 has no profile.
     """
     measured = _measured(summaries)

@@ -61,7 +61,7 @@ def blocked(judge: ChainJudge, rows: pa.Table) -> list[str | None]:
 
 
 def judge_failures(rows: pa.Table, ratings: pa.Table) -> pa.Table:
-    """How often which judge gave no score and why (aggregate.FAILURES), of `rows` that it could be asked about."""
+    """How often which judge gave no score and why (failures.FAILURES), of `rows` that it could be asked about."""
     tried = pc.is_null(rows["row_error"])
     parts = [FAILURES.empty_table()]
     for name in pc.unique(ratings["judge"]).to_pylist():

@@ -33,7 +33,8 @@ TYPES = {
 class Pool:
     """The ops of some stages, built when first needed, kept for the life of the worker.
 
-    Models that differ in their prompts alone are loaded once and share their memos. `ledger` gives the ledger of a stage that runs in several workers, `committer` writes results into the store.
+    Models that differ in their prompts alone are loaded once and share their memos. `ledger` gives the ledger of a stage that
+    runs in several workers, `committer` writes results into the store.
     """
 
     def __init__(
