@@ -31,6 +31,7 @@ from operators.mugen.recorded import read_trials
 from operators.mugen.report import show
 from operators.mugen.tables import agreement, curve, positions, scaling, summarise
 from operators.mugen.votes import vote
+from operators.printing import printable
 from operators.store import Store
 from operators.weights import require
 from pipelines import mugen_plan, plan
@@ -112,7 +113,7 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
     show(**tables)
     tell(f"{item_id}: {error}" for item_id, error in errors.items())
     print(f"tables in {folder}")
-    stop_if_failing(settings.max_failure_rate, journal, clips, votes)
+    stop_if_failing(settings.max_failure_rate, journal, clips, votes, trials)
 
 
 def recorded(planned: mugen_plan.MugenPlan, journal: Journal) -> tuple[pa.Table, Iterable[dict[str, Any]]]:
@@ -145,13 +146,24 @@ def tell(notes: Iterable[str]) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def stop_if_failing(limit: float | None, journal: Journal, items: pa.Table, votes: pa.Table) -> None:
+def commonest(reasons: pa.ChunkedArray) -> str:
+    """The most frequent of some reasons, and how many have it."""
+    counts = {one["values"]: one["counts"] for one in pc.value_counts(reasons.drop_null()).to_pylist()}
+    if not counts:
+        return "without a reason"
+    reason = max(sorted(counts), key=counts.__getitem__)
+    return f"{counts[reason]} of {len(reasons)} trials: {printable(reason, limit=200)}"
+
+
+def stop_if_failing(
+    limit: float | None, journal: Journal, items: pa.Table, votes: pa.Table, trials: pa.Table
+) -> None:
     """Exit with status 1 where generation failed on too many rows, or too many items, or all, could not be judged."""
     found = failing(limit, journal, items)
     if votes["correct"].null_count == votes.num_rows:
         found.append("no item could be judged")
     elif pc.all(pc.equal(votes["n_missing"], votes["n_trials"])).as_py():
-        found.append("no item has a response")
+        found.append(f"no item has a response ({commonest(trials['response_error'])})")
     if found:
         sys.exit(f"error: {'; '.join(found)} ({told(limit)}); reasons are in trials.parquet")
 

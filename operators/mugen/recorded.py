@@ -26,12 +26,17 @@ import pyarrow as pa
 
 from operators.columns import RowError, find_columns, is_null, missing_columns, number_of, short, text_of
 from operators.lalms.recorded import COLUMNS as RESPONSE_COLUMNS
-from operators.lalms.recorded import EXAMPLE, Recorded
+from operators.lalms.recorded import Recorded
 from operators.mugen.presentation import GenerationSet, orders, scalable
 from operators.mugen.said import Key, Said
 from operators.tables import Row, TableError, shown, stem, stream_rows
 from operators.text import encodable
 
+EXAMPLE = """\
+Expected columns: id, response; optional: trial, audio_order (which candidate, counted from 0 as in the benchmark, stood at each
+position; without it the original order), prompt, model, n_candidates. For example:
+{"id": "q1", "trial": 0, "response": "Audio 2", "audio_order": [4, 0, 2, 1, 3]}
+{"id": "q1", "trial": 1, "response": "The third clip.", "audio_order": [1, 4, 0, 3, 2]}"""
 COLUMNS = {
     **RESPONSE_COLUMNS,
     "prompt": ("prompt_name",),
@@ -67,8 +72,10 @@ def read_trials(
     file, ids = shown(recorded.path), said.item_ids()
     known = set(items["item_id"].to_pylist())
     if not known & ids:
-        told = _few(problems) or "no rows"
-        raise TableError(f"{file}: none of its ids is in the benchmark; ids are the items' ids ({told})")
+        if not ids:
+            raise TableError(f"{file}: no row can be used: {_few(problems) or 'there is none'}\n{EXAMPLE}")
+        told = f"there: {_few(sorted(known))}; in the file: {_few(sorted(ids))}"
+        raise TableError(f"{file}: none of its ids is in the benchmark; {told}")
     notes = [f"{file}: {len(problems)} rows cannot be used: {_few(problems)}"] if problems else []
     if unknown := sorted(ids - known):
         notes.append(f"{file}: {len(unknown)} ids are not in the benchmark: {_few(unknown)}")

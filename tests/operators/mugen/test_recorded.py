@@ -114,7 +114,12 @@ def test_a_scaling_study_reads_the_number_of_candidates(tmp_path):
 
 
 def test_a_file_for_another_benchmark_is_refused(tmp_path):
-    with pytest.raises(TableError, match="none of its ids"):
+    with pytest.raises(TableError, match="none of its ids is in the benchmark; there: q; in the file: z"):
         read(tmp_path, [said(0) | {"id": "z"}], {SC: 1})
+    with pytest.raises(
+        TableError,
+        match=r"no row can be used: line 1: bad_audio_order(.|\n)*counted from 0(.|\n)*\[4, 0, 2, 1, 3\]",
+    ):
+        read(tmp_path, [said(0) | {"audio_order": "x"}], {SC: 1})
     with pytest.raises(TableError, match=r"model\.path"):
         read_trials(Recorded(), items("q"), {SC: 1}, [None], 0)
