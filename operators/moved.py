@@ -19,6 +19,7 @@ from operators.moments import Moments
 
 COMPARED = (*MEASURES, "accuracy")
 NONE = Moments()
+SAME = 1e-6  # what other batches and other cores leave of a score in single precision
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Moved:
     """One measure of one model on one benchmark.
 
     n_last, n_now: rows scored then and now. added, gone: scored rows of only one night. lost, gained: rows of both, scored in
-    only one. differ: scored in both, with another value; touched: those of them whose item changed; untold: those of them whose
+    only one. differ: scored in both, more than SAME apart; touched: those of them whose item changed; untold: those of them whose
     item's state a night does not say. old, new, rescored: means of items then, now, and the change of those that both scored.
     reasons: why rows were lost.
     """
@@ -109,7 +110,7 @@ def _moved(rows: pd.DataFrame, measure: str, items: np.ndarray) -> Moved:
     side = rows["side"].to_numpy().astype(str)
     both, only_now, only_last = (side == name for name in ("both", "right_only", "left_only"))
     shared = both & had & has
-    differ, lost = shared & (then != today), both & had & ~has
+    differ, lost = shared & (np.abs(np.where(shared, today - then, 0.0)) > SAME), both & had & ~has
     touched, untold = _items_changed(rows[differ]) if differ.any() else (0, 0)
     reasons = Counter()
     if lost.any():

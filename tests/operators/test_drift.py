@@ -69,6 +69,15 @@ def test_the_same_night_twice_is_no_drift():
     assert drift_report.headline(found) == "Nothing changed since one: all 8 means are the same."
 
 
+def test_what_other_batches_leave_of_a_score_is_no_change():
+    """2.5e-9 is what single precision leaves in other batches; a thousandth is a change that nothing explains."""
+    before, noise, moved = (
+        night([row(f"q{n}", value=0.5 + step * n) for n in range(10)])
+        for step in (0.01, 0.01 + 2.5e-9, 0.011)
+    )
+    assert not changes(before, noise) and changes(before, moved)
+
+
 def test_another_scorer_is_named_with_what_differs_and_only_its_metric_and_aria_blame_it():
     rows = [{**one, M2: one[M2] + 0.2, "aria": one["aria"] + 0.2 / 6} for one in spread()]
     found = changes(night(spread()), night(rows, "two", **scorer_changed()))
