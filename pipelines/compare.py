@@ -76,7 +76,7 @@ def read_run(folder: str | None, key: str) -> Night:
         rows = pq.read_table(table, columns=[n for n in names if n not in _TEXTS])
     except FileNotFoundError as error:
         raise TableError(
-            f"{folder} is not the folder of a finished run: {error.filename} does not exist"
+            f"{folder} is not the folder of a finished run: it has no {Path(error.filename).name if error.filename else _TABLES[0]}"
         ) from error
     except (ValueError, pa.ArrowException) as error:
         raise TableError(f"{folder}: run.json or {' or '.join(_TABLES)} cannot be read: {error}") from error

@@ -37,6 +37,7 @@ from pipelines.config_errors import (
     not_a_step,
     refuse_no_option,
     unknown_key,
+    with_choices_for_help,
 )
 from pipelines.room import ResourceError
 from pipelines.sweeps import Sweep, for_every_option, in_sweep
@@ -191,7 +192,7 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
     """
     refuse_credentials(sys.argv[1:])
     refuse_no_option(sys.argv[1:], CONF, config_name)
-    sys.argv[1:] = for_every_option(as_lists(sys.argv[1:], lists))
+    sys.argv[1:] = for_every_option(as_lists(with_choices_for_help(sys.argv[1:], CONF, config_name), lists))
     os.environ["HYDRA_FULL_ERROR"] = (
         "1"  # Hydra then raises instead of printing, and we can say what is allowed
     )

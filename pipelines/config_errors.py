@@ -40,8 +40,7 @@ def refuse_no_option(arguments: Iterable[str], conf: Path, config_name: str) -> 
     ends in a traceback, or says of neither what to choose. A group of which a run takes any number, and some unless told
     otherwise, may be left out (~corpora, to name others); where it has too few, the run says so."""
     schema = ConfigStore.instance().load(f"{config_name}_schema.yaml").node
-    given = [one for one in OmegaConf.load(conf / f"{config_name}.yaml").defaults if OmegaConf.is_dict(one)]
-    chosen = {group for one in given for group, option in one.items() if option}
+    chosen = {group for group, option in defaults(conf, config_name).items() if option}
     for word in arguments:
         found = re.fullmatch(r"~([\w/]+)(?:=.*)?|\+{0,2}([\w/]+)=(?:null|None|~)?", word)
         group = (found[1] or found[2]) if found else None
@@ -51,6 +50,24 @@ def refuse_no_option(arguments: Iterable[str], conf: Path, config_name: str) -> 
             sys.exit(
                 f"error: config key {group}: {word} is no choice; leave it out, or choose {group}=NAME of {', '.join(have)}"
             )
+
+
+def defaults(conf: Path, config_name: str) -> dict[str, Any]:
+    """{group: option} of a config's defaults list; "???" where a run must choose, an empty list where it need not."""
+    entries = OmegaConf.to_container(OmegaConf.load(conf / f"{config_name}.yaml").defaults)
+    return {group: option for one in entries if isinstance(one, dict) for group, option in one.items()}
+
+
+def with_choices_for_help(arguments: list[str], conf: Path, config_name: str) -> list[str]:
+    """`arguments` with any option for a group that must be chosen, where they ask for help: Hydra composes before it helps."""
+    if not {"--help", "-h"} & set(arguments):
+        return arguments
+    must = [group for group, option in defaults(conf, config_name).items() if option == "???"]
+    lacking = [group for group in must if not any(word.startswith(f"{group}=") for word in arguments)]
+    return [
+        *arguments,
+        *(f"{group}={min(path.stem for path in (conf / group).glob('*.yaml'))}" for group in lacking),
+    ]
 
 
 def not_a_step(node: Any, where: str) -> str | None:

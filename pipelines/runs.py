@@ -50,13 +50,10 @@ def named(run: Any) -> list[str | None]:
 def find_run(folder: str | None, file: str = RESULTS) -> Path:
     """The folder of a run that holds `file`: the one given, or the newest in runs/. Raises TableError."""
     if folder is None:
-        found = sorted(Path("runs").glob(f"*/{file}"), key=lambda path: path.stat().st_mtime)
-        if not found:
-            raise TableError(
-                f"runs/ holds no run with {file}: run python -m pipelines.aria_eval, or set run=FOLDER"
-            )
-        return found[-1].parent
+        return newest_first(file)[0]
     place = Path(folder)
+    if place.is_file():
+        raise TableError(f"{folder} is a file; run= names the folder that it is in: run={place.parent}")
     if not place.is_dir():
         raise TableError(
             f"{folder}: there is no such folder (looked from {Path.cwd()}); run= names a run's folder"
@@ -64,6 +61,16 @@ def find_run(folder: str | None, file: str = RESULTS) -> Path:
     if not (place / file).is_file():
         raise TableError(f"{folder} holds no {file}: {_instead(place)}")
     return place
+
+
+def newest_first(file: str = RESULTS) -> list[Path]:
+    """The folders of runs in runs/ that hold `file`. Raises TableError where there is none."""
+    found = sorted(Path("runs").glob(f"*/{file}"), key=lambda path: path.stat().st_mtime, reverse=True)
+    if not found:
+        raise TableError(
+            f"runs/ holds no run with {file}: run python -m pipelines.aria_eval, or set run=FOLDER"
+        )
+    return [path.parent for path in found]
 
 
 def _instead(folder: Path) -> str:

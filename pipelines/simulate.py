@@ -22,7 +22,7 @@ from operators.tables import TableError
 from pipelines.aria_eval import METRIC_STAGES
 from pipelines.config import ConfigError, entry, plain
 from pipelines.execution import resources
-from pipelines.runs import find_run, read_record
+from pipelines.runs import find_run, newest_first, read_record
 from pipelines.scaling import Driver, Phase, bottleneck, phase, times, together
 from pipelines.simulate_settings import Simulate
 from pipelines.throughput import lasting
@@ -38,9 +38,7 @@ def main(config: DictConfig) -> None:
         raise ConfigError(
             "config keys gpus, items and models: at least one of each, or there is nothing to simulate"
         )
-    folder = find_run(settings.run, "run.json")
-    record = read_record(folder)
-    rates = stage_rates(record, settings.rates, folder)
+    folder, record, rates = rates_of_run(settings)
     one_box = {stage: resources(getattr(settings.cluster, stage)) for stage in STAGES}
     cards, driver = settings.cluster.num_gpus, Driver(**asdict(settings.driver))
     if not cards:
@@ -61,6 +59,22 @@ def main(config: DictConfig) -> None:
             for gpus, works in found.items()
         }
         Path(settings.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+def rates_of_run(settings: Simulate) -> tuple[Path, dict[str, Any], dict[str, float]]:
+    """The run asked for, or the newest one that measured every stage: its folder, record and rates."""
+    named = [find_run(settings.run, "run.json")] if settings.run else newest_first("run.json")
+    for folder in named:
+        record = read_record(folder)
+        try:
+            return folder, record, stage_rates(record, settings.rates, folder)
+        except TableError:
+            if len(named) == 1:
+                raise
+    raise TableError(
+        f"none of the {len(named)} runs under runs/ computed every stage ({', '.join(STAGES)}): name one with run=FOLDER, or "
+        "set what it lacks with +rates.STAGE=<rows per second of one actor>"
+    )
 
 
 def stage_rates(record: Mapping[str, Any], given: Mapping[str, float], folder: Path) -> dict[str, float]:

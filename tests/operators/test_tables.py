@@ -177,6 +177,17 @@ def test_a_malformed_file_is_named_with_the_line_and_the_remedy(tmp_path, name, 
     assert len(str(caught.value)) < len(path) + 300
 
 
+@pytest.mark.parametrize(("name", "message"), [
+    ("there.txt", "there.txt: there is no such file"),
+    ("folder", "folder: it is a folder, and a file is needed"),
+    ("", "an empty path: there is no such file"),
+])  # fmt: skip
+def test_a_path_without_a_file_is_no_question_of_formats(tmp_path, name, message):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(TableError, match=message):
+        read_rows(name and str(tmp_path / name))
+
+
 def raw(*cells):
     """Text cells of any bytes, which no library checks when it writes or reads them."""
     made = pa.array(cells, pa.binary())

@@ -16,7 +16,7 @@ from pipelines.config import (
     plain,
     refuse_credentials,
 )
-from pipelines.config_errors import explain_composition, refuse_no_option
+from pipelines.config_errors import explain_composition, refuse_no_option, with_choices_for_help
 from pipelines.store_settings import StoreCommand
 from tests.pipelines.cli import composed
 
@@ -93,6 +93,13 @@ def test_a_group_without_an_option_is_refused_with_its_options(word):
     refuse_no_option(
         ["model=cascade", "out=", "store.root=null", "+cluster=a6000x4", "scorers.m1=null"], CONF, "aria_eval"
     )
+
+
+def test_help_needs_no_choice():
+    assert with_choices_for_help(["--help"], CONF, "perturb")[1].startswith("model=")
+    for given in (["--help", "model=openai"], ["benchmark=sample"], []):
+        assert with_choices_for_help(given, CONF, "perturb") == given
+    assert with_choices_for_help(["--help"], CONF, "aria_eval") == ["--help"]
 
 
 def test_a_group_of_which_any_number_may_be_chosen_may_be_emptied():

@@ -45,6 +45,8 @@ def test_the_newest_run_is_found_and_other_folders_are_not(tmp_path, monkeypatch
         (tmp_path / "runs" / name / f"{file}.parquet").touch()
     (tmp_path / "runs" / "night").mkdir()
     (tmp_path / "runs" / "night" / "drift.json").touch()
+    with pytest.raises(TableError, match=r"is a file; run= names the folder that it is in: run=runs/old"):
+        find_run("runs/old/results.parquet")
     assert find_run(None).name == "new" and find_run("runs/old").name == "old"
     for name, told in (
         ("runs/none", "no such folder"), ("runs/stress", "holds no results.parquet: it is not the folder of a finished run"),

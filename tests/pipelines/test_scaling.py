@@ -1,6 +1,7 @@
 """The bound on a phase by hand, its limits, and the command that prints it."""
 
 import json
+import os
 
 import pytest
 from hypothesis import given, settings
@@ -113,6 +114,22 @@ def test_the_command_names_the_bottleneck_and_marks_rates_without_a_card(tmp_pat
     found = json.loads(figures.read_text())
     slow, fast = (sum(one["seconds"] for one in found[size]["9 models x 2000 items"]) for size in ("4", "8"))
     assert slow / fast == pytest.approx(2.0, rel=0.02)
+
+
+def test_the_newest_run_that_measured_all_is_taken(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    for age, (name, m3) in enumerate((("found_all", None), ("measured", 2.0), ("older", 3.0))):
+        path = record(tmp_path / "runs" / name, m3=m3) / "run.json"
+        os.utime(path, (1e9 - age, 1e9 - age))
+    simulate.main(composed("gpus=[4]", pipeline="simulate"))
+    assert "rates of runs/measured;" in capsys.readouterr().out
+    for name in ("measured", "older"):
+        (tmp_path / "runs" / name / "run.json").unlink()
+    (tmp_path / "runs" / "other").mkdir()
+    (tmp_path / "runs" / "other" / "run.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"none of the 2 runs under runs/ computed every stage"):
+        simulate.main(composed("gpus=[4]", pipeline="simulate"))
 
 
 def test_a_rate_that_is_missing_or_of_no_stage_is_named(tmp_path):
