@@ -40,12 +40,14 @@ def test_after_a_kill_only_the_missing_rows_are_computed(tmp_path, monkeypatch):
     folder = tmp_path / "killed"
     command = [sys.executable, "-m", "pipelines.aria_eval", *arguments(folder, "run")]
     environment = {**os.environ, "TOY_DELAY": "0.02", "TOY_LOG": str(folder / "first.log")}
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=environment, start_new_session=True, stderr=subprocess.DEVNULL
-    )
+    told = tmp_path / "told"
+    with told.open("w") as file:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, start_new_session=True, stdout=file, stderr=file
+        )
     deadline = time.monotonic() + 240
     while sum(stored(folder)) < ROWS // 4 and time.monotonic() < deadline:
-        assert process.poll() is None, "the run ended before it could be killed"
+        assert process.poll() is None, f"the run ended before it could be killed: {told.read_text()[-2000:]}"
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
