@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from operators.fingerprint import differing
 from operators.intervals import t_interval_of_moments, wilson_interval_of_mean
 from operators.moments import Moments
-from operators.moved import COMPARED, Comparison, Moved
+from operators.moved import COMPARED, SAME, Comparison, Moved
 from operators.nights import Night
 from operators.schema import METRICS
 
@@ -130,7 +130,8 @@ def change(last: Night, now: Night, pair: tuple[str, str], measure: str, found: 
     old, new, rescored = found.old, found.new, found.rescored
     low, high = _interval(measure, old)
     then, today = (m.mean if m.n else None for m in (old, new))
-    outside = then is not None and today is not None and today != then and not low <= today <= high
+    moved = then is not None and today is not None and abs(today - then) > SAME
+    outside = moved and not low <= today <= high
     return Change(
         *pair, measure, then, today, *(None if math.isnan(bound) else bound for bound in (low, high)), outside,
         found.n_last, found.n_now, found.lost, found.differ, rescored.mean if rescored.n else None,

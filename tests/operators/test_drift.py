@@ -76,6 +76,12 @@ def test_what_other_batches_leave_of_a_score_is_no_change():
         for step in (0.01, 0.01 + 2.5e-9, 0.011)
     )
     assert not changes(before, noise) and changes(before, moved)
+    # Beside a row that is new to both, noise in the mean of one item, which has no interval, is no alarm either.
+    one, other = (night([row("q0", value=value), row("q1", value=None)]) for value in (0.5, 0.5 + 2.5e-9))
+    gained = night([row("q0", value=0.5 + 2.5e-9), row("q1", value=0.5)])
+    assert not any(
+        change.beyond for change in (*changes(one, other).values(), *changes(one, gained).values())
+    )
 
 
 def test_another_scorer_is_named_with_what_differs_and_only_its_metric_and_aria_blame_it():
