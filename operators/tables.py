@@ -86,12 +86,11 @@ def read_rows(path: str, keep_broken: bool = False, trailing_commas: bool = Fals
     name = shown(path).lower()
     compressed = name.endswith(".gz")
     ending = PurePosixPath(name[:-3] if compressed else name).suffix
-    if not is_uri(path) and not os.path.isfile(path):
-        folder = "it is a folder, and a file is needed" if path and os.path.isdir(path) else None
-        raise TableError(
-            f"{shown(path) or 'an empty path'}: {folder or f'there is no such file{_near(path)}'}"
-        )
+    if not path:
+        raise TableError("the path of a file is empty: name the file")
     if ending not in TEXT_FORMATS and (ending != ".parquet" or compressed):
+        if not is_uri(path) and not os.path.isfile(path):
+            read_bytes(path)  # which says so
         allowed = f"{', '.join(TEXT_FORMATS)} (each also with .gz) and .parquet"
         raise TableError(f"{shown(path)}: unknown kind of file; the name must end in one of {allowed}")
     data = read_bytes(path)

@@ -179,8 +179,8 @@ def test_a_malformed_file_is_named_with_the_line_and_the_remedy(tmp_path, name, 
 
 @pytest.mark.parametrize(("name", "message"), [
     ("there.txt", "there.txt: there is no such file"),
-    ("folder", "folder: it is a folder, and a file is needed"),
-    ("", "an empty path: there is no such file"),
+    ("folder", "folder is a folder; give the path of a file in it"),
+    ("", "the path of a file is empty: name the file"),
 ])  # fmt: skip
 def test_a_path_without_a_file_is_no_question_of_formats(tmp_path, name, message):
     (tmp_path / "folder").mkdir()
