@@ -33,7 +33,7 @@ def unusable(rows: pa.Table, limit: float | None) -> list[str]:
     bad, n_items = _faulty(rows, pc.coalesce(rows["item_error"], deaf))
     passed = len(bad) == n_items > 0 if limit is None else len(bad) > limit * n_items
     return (
-        [f"{len(bad)} of {n_items} items have a fault or a clip that cannot be heard: {_counted(bad)}"]
+        [f"{len(bad)} of {n_items} items have a fault or a clip that cannot be heard: {counted(bad)}"]
         if passed
         else []
     )
@@ -43,7 +43,7 @@ def unheard(rows: pa.Table) -> str | None:
     """A sentence on items most of which cannot be heard, which a run over existing responses outlives."""
     bad, n_items = _faulty(rows, rows["audio_error"])
     return (
-        f"{len(bad)} of {n_items} items cannot be heard, so they have no M1 and no ARIA: {_counted(bad)}"
+        f"{len(bad)} of {n_items} items cannot be heard, so they have no M1 and no ARIA: {counted(bad)}"
         if 2 * len(bad) > n_items
         else None
     )
@@ -62,7 +62,8 @@ def _faulty(rows: pa.Table, errors: pa.ChunkedArray) -> tuple[list[str], int]:
     return bad, len(fine | found.keys())
 
 
-def _counted(errors: list[str]) -> str:
+def counted(errors: list[str]) -> str:
+    """The reasons among some errors, the most frequent first, and one of the errors in full."""
     reasons = Counter(error.partition(":")[0] for error in errors).most_common()
     return f"{', '.join(f'{reason} {count}' for reason, count in reasons)}; the first: {errors[0]}"
 

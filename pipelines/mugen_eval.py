@@ -31,14 +31,13 @@ from operators.mugen.recorded import read_trials
 from operators.mugen.report import show
 from operators.mugen.tables import agreement, curve, positions, scaling, summarise
 from operators.mugen.votes import vote
-from operators.printing import printable
 from operators.store import Store
 from operators.weights import require
 from pipelines import mugen_plan, plan
 from pipelines.at_hand import probe_at_hand
 from pipelines.config import Cluster, build, entry, plain
 from pipelines.execution import session
-from pipelines.failing import failing, told
+from pipelines.failing import counted, failing, told
 from pipelines.memory import check_memory
 from pipelines.mugen_phases import fan_out, generate_trials, read_and_keep, refuse_unheard, usable
 from pipelines.mugen_record import counts_of_audio, show_sweep, write_run
@@ -146,15 +145,6 @@ def tell(notes: Iterable[str]) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def commonest(reasons: pa.ChunkedArray) -> str:
-    """The most frequent of some reasons, and how many have it."""
-    counts = {one["values"]: one["counts"] for one in pc.value_counts(reasons.drop_null()).to_pylist()}
-    if not counts:
-        return "without a reason"
-    reason = max(sorted(counts), key=counts.__getitem__)
-    return f"{counts[reason]} of {len(reasons)} trials: {printable(reason, limit=200)}"
-
-
 def stop_if_failing(
     limit: float | None, journal: Journal, items: pa.Table, votes: pa.Table, trials: pa.Table
 ) -> None:
@@ -163,7 +153,7 @@ def stop_if_failing(
     if votes["correct"].null_count == votes.num_rows:
         found.append("no item could be judged")
     elif pc.all(pc.equal(votes["n_missing"], votes["n_trials"])).as_py():
-        found.append(f"no item has a response ({commonest(trials['response_error'])})")
+        found.append(f"no item has a response ({counted(trials['response_error'].drop_null().to_pylist())})")
     if found:
         sys.exit(f"error: {'; '.join(found)} ({told(limit)}); reasons are in trials.parquet")
 

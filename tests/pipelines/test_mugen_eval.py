@@ -250,7 +250,10 @@ def test_missing_responses_are_counted_apart_and_none_at_all_is_no_success(tmp_p
     row = overall(done)["direct"]
     assert (row["n_valid"], row["n_failed"], row["n_missing"], row["n_correct"]) == (3, 2, 2, 1)
     nobody = recorded(tmp_path, rows[1:], "strategy=direct")
-    assert nobody.code == 1 and "no item has a response (2 of 3 trials: no_recorded_response)" in nobody.err
+    assert (
+        nobody.code == 1
+        and "no item has a response (no_recorded_response 3; the first: no_recorded_response)" in nobody.err
+    )
 
 
 def test_nothing_to_judge_is_not_a_success(tmp_path):
