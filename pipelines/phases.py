@@ -30,11 +30,8 @@ from pipelines.execution import resources, run
 from pipelines.lookup import Lookup, Tally, encoded, find_or_compute, find_or_compute_apart
 from pipelines.preflight import check_seconds
 
-KEPT_BESIDE = (
-    "item_id",
-    "benchmark",
-    "trial",
-)  # columns that are stored beside a response, for whoever reads the store
+# Stored beside a response, for whoever reads the store.
+KEPT_BESIDE = ("item_id", "benchmark", "trial")
 
 
 @dataclass

@@ -6,11 +6,12 @@ interval of ranks that truly agree never reaches 1. Its upper end is therefore a
 agree, those are held possible from which the noise of items would give a statistic as low as the observed one in more than
 2.5% of draws, and the end is the statistic of the one nearest to agreement. The noise is that of the resamples.
 
-Coverage of 95% intervals, simulated (`python -m tests.bench.coverage` does so anew). W of 4 or 9 models on 2 or 3 benchmarks
-of 31 or 200 items, spread of models 0.1 or 0.5 of the items', benchmarks agreeing in nothing to all (150 tables each): 93 to 100%, of the percentile interval alone 0 to 100%,
-the least where models agree. Spearman's rho of two profiles of eight states over 10 to 200 items of two instances (200 pairs
-each): 94 to 100% of profiles that are equal or nearly so, 84 to 96% of unlike ones; of the interval moved by twice its bias
-alone 62 to 85%, and of Fisher's z with Bonett and Wright's variance, which takes the states for a sample, 0 to 100%.
+Coverage of 95% intervals, simulated (`python -m tests.bench.coverage` does so anew). W of 4 or 9 models on 2 or 3 benchmarks of
+31 or 200 items, spread of models 0.1 or 0.5 of the items', benchmarks agreeing in nothing to all (150 tables each): 93 to 100%,
+of the percentile interval alone 0 to 100%, the least where models agree. Spearman's rho of two profiles of eight states over 10
+to 200 items of two instances (200 pairs each): 94 to 100% of profiles that are equal or nearly so, 84 to 96% of unlike ones; of
+the interval moved by twice its bias alone 62 to 85%, and of Fisher's z with Bonett and Wright's variance, which takes the
+states for a sample, 0 to 100%.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Callable
 import numpy as np
 
 from operators.analysis.estimates import LEVEL, percentile_interval
-from operators.statistics import ROUNDING
+from operators.intervals import ROUNDING
 
 BY_INVERSION = "upper end also by inverting a test"
 _STEPS = np.linspace(0, 1, 11)
