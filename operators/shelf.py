@@ -64,9 +64,8 @@ class Shelf:
         found = self.undisturbed(lambda: list(self._find(wanted, besides)))
         return pa.concat_tables([self.schema.empty_table(), *found])
 
-    def find_each(self, keys: Sequence[str | None], keep: Callable[[pa.Table], None]) -> None:
+    def find_each(self, wanted: KeyIndex, keep: Callable[[pa.Table], None]) -> None:
         """Give `keep` the rows of `find`, those of one part at a time. A merge meanwhile may bring some of them again."""
-        wanted = KeyIndex(keys)
 
         def search() -> None:
             for table in self._find(wanted):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
-from operators.frames import decoded
+from operators.frames import codes, decoded
 
 
 def block_rows(rows: int, most: int, actors: int) -> int:
@@ -17,10 +18,10 @@ def block_rows(rows: int, most: int, actors: int) -> int:
 
 def cut(table: pa.Table, rows: int, whole: str | None) -> Iterator[pa.Table]:
     """Slices of `rows` rows (the last may be shorter), longer where equal neighbours in the column `whole` are in one."""
-    values = table.column(whole).to_pylist() if whole else range(table.num_rows)
+    values = codes(table[whole]) if whole else np.arange(table.num_rows)
     start = 0
-    for end in range(1, table.num_rows + 1):
-        if end == table.num_rows or (end - start >= rows and values[end] != values[end - 1]):
+    for end in [*(np.flatnonzero(np.diff(values)) + 1).tolist(), table.num_rows]:
+        if end == table.num_rows or end - start >= rows:
             yield table.slice(start, end - start)
             start = end
 
@@ -28,7 +29,8 @@ def cut(table: pa.Table, rows: int, whole: str | None) -> Iterator[pa.Table]:
 def pack(block: pa.Table) -> pa.Table:
     """One row that holds a block, compressed: texts and locators that rows repeat cost next to nothing on their way, and in
     the memory of whoever holds many blocks. Nobody who sees one row can part it, or join it to another."""
-    plain, sink = decoded(block), pa.BufferOutputStream()
+    # A slice is taken out first: to decode the lists of one, Arrow decodes the whole table that it is of.
+    plain, sink = decoded(block.take(np.arange(block.num_rows))), pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, plain.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
         writer.write_table(plain)
     return pa.table({"block": pa.array([sink.getvalue().to_pybytes()], pa.large_binary())})

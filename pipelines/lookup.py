@@ -96,12 +96,12 @@ class Lookup:
         before = frozenset(shelf.parts())
         self.stage, self.commit = stage, Commit(stage.name, shelf, reason, columns or {}, before)
         self._blocked = list(blocked)
-        keys = self._row_keys(rows)
-        self._index, self._keys = KeyIndex(keys), pa.array(keys, pa.string())
+        self._keys = self._row_keys(rows)
+        self._index = KeyIndex(self._keys)
         # Where the entry of each distinct key stands among all entries found and computed; -1: there is none.
         self._entries = entries(shelf.schema)
         self._place = np.full(len(self._index), -1, dtype=np.int64)
-        shelf.find_each(keys, self._keep)
+        shelf.find_each(self._index, self._keep)
         self._stored = self._place >= 0
         self._failures: dict[str, str] = {}
         self._own: set[str] = set()  # parts of this run that it knows of
@@ -111,16 +111,13 @@ class Lookup:
         )
         self._seconds, self._usage, self._encoded = 0.0, {}, {}
 
-    def _row_keys(self, rows: pa.Table) -> list[str | None]:
-        usable = np.flatnonzero([reason is None for reason in self._blocked])
-        keys: list[str | None] = [None] * rows.num_rows
-        read = rows.select(self.stage.spec.reads)
-        for start in range(0, len(usable), PORTION):
-            some = usable[start : start + PORTION]
-            batch = to_batch(read.take(some))
-            for row, key in zip(some, row_keys(self.stage.spec, batch), strict=True):
-                keys[row] = key
-        return keys
+    def _row_keys(self, rows: pa.Table) -> pa.ChunkedArray:
+        read, keys = rows.select(self.stage.spec.reads), []
+        for start in range(0, rows.num_rows, PORTION):
+            usable = [reason is None for reason in self._blocked[start : start + PORTION]]
+            found = iter(row_keys(self.stage.spec, to_batch(read.slice(start, PORTION).filter(usable))))
+            keys.append(pa.array([next(found) if one else None for one in usable], pa.string()))
+        return pa.chunked_array(keys, pa.string())
 
     def _keep(self, entries: pa.Table) -> None:
         self._place[self._index.places(entries["key"])] = len(self._entries) + np.arange(entries.num_rows)
@@ -131,7 +128,7 @@ class Lookup:
         return np.append(self._place, -1)[self._index.rows]
 
     @property
-    def keys(self) -> pa.Array:
+    def keys(self) -> pa.ChunkedArray:
         """[rows] under which key each row is stored; null for a row that cannot be tried."""
         return self._keys
 
@@ -196,13 +193,11 @@ class Lookup:
 
     def reasons(self, rows: slice = slice(None)) -> pa.Array:
         """Per row why it has no entry; null where it has one."""
-        places, blocked, keys = self._known()[rows], self._blocked[rows], self._keys[rows].to_pylist()
-        reasons = [
-            None
-            if place >= 0
-            else (known or self._failures.get(key) or "not_computed: the run ended before this row")
-            for place, known, key in zip(places, blocked, keys, strict=True)
-        ]
+        places, blocked, keys = self._known()[rows], self._blocked[rows], self._keys[rows]
+        reasons: list[str | None] = [None] * len(places)
+        for row in np.flatnonzero(places < 0).tolist():
+            known = blocked[row] or self._failures.get(keys[row].as_py())
+            reasons[row] = known or "not_computed: the run ended before this row"
         return pa.array(reasons, pa.string())
 
     def tally(self) -> Tally:
@@ -299,7 +294,8 @@ def by_clips(table: pa.Table, whole: str | None = None) -> pa.Table:
     _, first, unit = np.unique(units, return_index=True, return_inverse=True)
     clips = pa.array(_clips(table.take(first)), pa.string())
     asked = [codes(table["question"])] if "question" in table.column_names else []
-    return table.take(np.lexsort([*asked, unit, pc.rank(clips, tiebreaker="dense").to_numpy()[unit]]))
+    order = np.lexsort([*asked, unit, pc.rank(clips, tiebreaker="dense").to_numpy()[unit]])
+    return table if (np.diff(order) == 1).all() else table.take(order)
 
 
 def _clips(table: pa.Table) -> Iterator[str]:

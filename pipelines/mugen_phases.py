@@ -38,7 +38,7 @@ from pipelines.config import Cluster, ConfigError
 from pipelines.lookup import Lookup
 from pipelines.phases import Journal
 
-PORTION = 1024  # trials that are read, written and forgotten together
+PORTION = 512  # trials that are read, written and forgotten together
 READ_AT_ONCE = 256  # responses between two writes of a judge's verdicts: what an interruption costs
 
 

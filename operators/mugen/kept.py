@@ -25,7 +25,8 @@ from operators.schema import PRESENTED
 from operators.store import Shelf, Store
 
 VOTE = ("model", "benchmark", "strategy", "n_candidates", "item_id")  # one answer of one model
-PORTION = 4096  # rows that are Python objects at one time
+PORTION = 512  # rows that are Python objects at one time
+PER_PART = 4096  # rows of a part of the store
 _OF_STATE = ("audio_hashes", "prompt", "permuted", "voting")  # of a trial's row, beside what is kept as it is
 _CONTENT = tuple(name for name in PRESENTED.names if name not in ("key", "content", "asked_at"))
 
@@ -54,15 +55,21 @@ def keep_presented(
     )
     known = KeyIndex(latest(shelf.read(["content", "asked_at", *VOTE, "trial"]))["content"])
     now = datetime.now(UTC)
-    for start in range(0, rows.num_rows, PORTION):
-        asked = list(_asked(table.slice(start, PORTION), how))
-        for row in asked:
-            # A reader is part of it where there is one: what was kept before readers were is as it was.
-            told = [name for name in _CONTENT if name != "reader" or row[name] is not None]
-            row["content"] = digest([[name, row[name]] for name in told], 32)
-            row |= {"asked_at": now, "key": digest([row["content"], now.isoformat()], 32)}
-        found = pa.Table.from_pylist(asked, schema=PRESENTED)
-        shelf.append(found.take(np.flatnonzero(known.places(found["content"]) < 0)))
+    for start in range(0, rows.num_rows, PER_PART):
+        part = table.slice(start, PER_PART)
+        found = [_kept(part.slice(row, PORTION), how, now) for row in range(0, part.num_rows, PORTION)]
+        fresh = [some.take(np.flatnonzero(known.places(some["content"]) < 0)) for some in found]
+        shelf.append(pa.concat_tables(fresh))
+
+
+def _kept(rows: pa.Table, how: Presenting, now: datetime) -> pa.Table:
+    asked = list(_asked(rows, how))
+    for row in asked:
+        # A reader is part of it where there is one: what was kept before readers were is as it was.
+        told = [name for name in _CONTENT if name != "reader" or row[name] is not None]
+        row["content"] = digest([[name, row[name]] for name in told], 32)
+        row |= {"asked_at": now, "key": digest([row["content"], now.isoformat()], 32)}
+    return pa.Table.from_pylist(asked, schema=PRESENTED)
 
 
 def _asked(rows: pa.Table, how: Presenting) -> Iterator[dict[str, Any]]:

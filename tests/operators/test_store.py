@@ -11,6 +11,7 @@ import pytest
 from pydantic.dataclasses import dataclass
 
 from operators import parts
+from operators.key_index import KeyIndex
 from operators.schema import STORED_RESPONSE, STORED_SCORE
 from operators.store import DamagedPart, Shelf, Store, StoreError
 
@@ -121,7 +122,7 @@ def test_a_reader_starts_anew_where_a_part_it_listed_was_merged_away(tmp_path, m
     monkeypatch.setattr(Shelf, "parts", lambda _: next(listings))
     assert found(shelf, "a", "b") == {"a": 1.0, "b": 2.0}
     told: list[str] = []
-    shelf.find_each(["a", "b"], lambda table: told.extend(table["key"].to_pylist()))
+    shelf.find_each(KeyIndex(["a", "b"]), lambda table: told.extend(table["key"].to_pylist()))
     assert told == ["a", "a", "b"], "part by part, and what came before the merge once more"
 
 
