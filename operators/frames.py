@@ -128,17 +128,6 @@ def told_of_text(tables: Iterable[pa.Table]) -> str:
     return f"{rows} text that is not UTF-8: \ufffd stands for what could not be read" if n else ""
 
 
-def decoded(table: pa.Table) -> pa.Table:
-    """`table` with plain values in place of dictionary-encoded ones, also within lists."""
-    return table.cast(pa.schema([field.with_type(_plain(field.type)) for field in table.schema]))
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind):
-        return kind.value_type
-    return pa.list_(_plain(kind.value_type)) if pa.types.is_list(kind) else kind
-
-
 def codes(column: pa.ChunkedArray) -> np.ndarray:
     """[N] a number per cell, equal for equal cells, in the order in which values come first; -1 for null."""
     return column.dictionary_encode().combine_chunks().indices.fill_null(-1).to_numpy(zero_copy_only=False)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from operators.frames import codes, decoded
+from operators.frames import codes
+from operators.spool import from_bytes, to_bytes
 
 
 def block_rows(rows: int, most: int, actors: int) -> int:
@@ -20,7 +21,8 @@ def cut(table: pa.Table, rows: int, whole: str | None) -> Iterator[pa.Table]:
     """Slices of `rows` rows (the last may be shorter), longer where equal neighbours in the column `whole` are in one."""
     values = codes(table[whole]) if whole else np.arange(table.num_rows)
     start = 0
-    for end in [*(np.flatnonzero(np.diff(values)) + 1).tolist(), table.num_rows]:
+    ends = (np.flatnonzero(np.diff(values)) + 1).tolist()
+    for end in [*ends, table.num_rows] if table.num_rows else []:
         if end == table.num_rows or end - start >= rows:
             yield table.slice(start, end - start)
             start = end
@@ -29,14 +31,10 @@ def cut(table: pa.Table, rows: int, whole: str | None) -> Iterator[pa.Table]:
 def pack(block: pa.Table) -> pa.Table:
     """One row that holds a block, compressed: texts and locators that rows repeat cost next to nothing on their way, and in
     the memory of whoever holds many blocks. Nobody who sees one row can part it, or join it to another."""
-    # A slice is taken out first: to decode the lists of one, Arrow decodes the whole table that it is of.
-    plain, sink = decoded(block.take(np.arange(block.num_rows))), pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, plain.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-        writer.write_table(plain)
-    return pa.table({"block": pa.array([sink.getvalue().to_pybytes()], pa.large_binary())})
+    return pa.table({"block": pa.array([to_bytes(block)], pa.large_binary())})
 
 
 def unpack(packed: pa.Table) -> Iterator[pa.Table]:
     """The block that each row holds."""
     for row in packed["block"]:
-        yield pa.ipc.open_stream(row.as_buffer()).read_all()
+        yield from_bytes(row.as_buffer())

@@ -19,7 +19,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +31,7 @@ from tqdm import tqdm
 
 from operators.base import Resources, Stage
 from operators.frames import with_columns
+from operators.spool import Spool, portions
 from operators.store import StoreError
 from pipelines import room
 from pipelines.blocks import block_rows, cut, pack, unpack
@@ -109,7 +110,7 @@ class _Work:
 
 def run(
     stages: list[Stage],
-    table: pa.Table,
+    table: pa.Table | Spool,
     title: str,
     whole: str | None = None,
     commits: Sequence[Commit] = (),
@@ -117,7 +118,7 @@ def run(
 ) -> Iterator[pa.Table]:
     """Stream `table` through `stages` and yield finished blocks as they come, in any order, under a progress bar.
 
-    `whole` names a column whose equal neighbours are never parted: one actor meets them one after the other, so that a
+    No block has rows of two portions of a spool. `whole` names a column whose equal neighbours are never parted: one actor meets them one after the other, so that a
     model can keep what their prompts share. What the memos of a stage compute is computed once in a run, whatever the
     number of actors, as long as none dies for good. `commits` are made by the workers that see `mark` in the store
     (pipelines.commit). Needs an open `session`.
@@ -125,13 +126,25 @@ def run(
     if table.num_rows == 0:
         return
     missing = np.ones(table.num_rows, dtype=bool)
-    numbered = with_columns(table, {ROW: pa.array(np.arange(table.num_rows))})
     with tqdm(total=table.num_rows, desc=f"{title:<10}", unit="row", smoothing=0) as bar:
         work = _Work(stages, whole, commits, mark)
-        for block in _surviving(work, numbered, missing):
+        for block in _surviving(work, _Numbered(table), table.num_rows, missing):
             missing[block[ROW].to_numpy()] = False
             bar.update(block.num_rows)
             yield block.drop_columns(ROW)
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """The portions of a table with the numbers of its rows, as often as they are wanted."""
+
+    table: pa.Table | Spool
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        start = 0
+        for some in portions(self.table):
+            yield with_columns(some, {ROW: pa.array(np.arange(start, start + some.num_rows))})
+            start += some.num_rows
 
 
 def _beside_driver(made: type, *arguments: object, tries: int) -> object:
@@ -219,14 +232,16 @@ class _Worker(Pool):
         return pa.concat_tables([pack(super(_Worker, self).__call__(block)) for block in unpack(packed)])
 
 
-def _surviving(work: _Work, table: pa.Table, missing: np.ndarray) -> Iterator[pa.Table]:
-    """All blocks of `table`, whatever dies. `missing` [rows] is kept by the caller: what has not been yielded yet."""
+def _surviving(
+    work: _Work, tables: Iterable[pa.Table], n_rows: int, missing: np.ndarray
+) -> Iterator[pa.Table]:
+    """All blocks of `tables`, whatever dies. `missing` [rows] is kept by the caller: what has not been yielded yet."""
     try:
-        yield from _stream(work, table)
+        yield from _stream(work, tables, n_rows)
         return
     except (WorkersDied, NodesDied) as error:
         to_blame = isinstance(error, WorkersDied)  # the error itself is left behind: it holds the job
-    rest = table.take(np.flatnonzero(missing[table[ROW].to_numpy()]))
+    rest = pa.concat_tables(some.take(np.flatnonzero(missing[some[ROW].to_numpy()])) for some in tables)
     for commit in work.commits:
         rest = commit.without_stored(rest)
     if to_blame and rest.num_rows == 1:
@@ -236,25 +251,25 @@ def _surviving(work: _Work, table: pa.Table, missing: np.ndarray) -> Iterator[pa
     # Halves of what is missing, down to single rows: only a row that kills alone is to blame.
     middle = rest.num_rows // 2 if to_blame else rest.num_rows
     for part in (rest.slice(0, middle), rest.slice(middle)):
-        yield from _surviving(work, part, missing)
+        if part.num_rows:
+            yield from _surviving(work, [part], part.num_rows, missing)
 
 
-def _stream(work: _Work, table: pa.Table) -> Iterator[pa.Table]:
-    """One Ray Data job over `table`, with an account of its own: workers of a job that died claim nothing in the next."""
+def _stream(work: _Work, tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
+    """One Ray Data job over `tables`, with an account of its own: workers of a job that died claim nothing in the next."""
     import ray
 
-    if table.num_rows == 0:
-        return
     needs = [stage.resources for stage in work.stages]
-    size = block_rows(table.num_rows, min(r.batch_size for r in needs), max(r.actors for r in needs))
-    blocks = list(cut(table, size, work.whole))
+    size = block_rows(n_rows, min(r.batch_size for r in needs), max(r.actors for r in needs))
+    blocks = [pack(block) for table in tables for block in cut(table, size, work.whole)]
     nodes = _alive()
     pools = _pools(work.stages, len(blocks), nodes)
     job = uuid4().hex
     dismiss = partial(_dismiss, job)
     context = ray.data.DataContext.get_current()
     context.custom_execution_callback_classes = [partial(Watch, pools, nodes, _alive, dismiss)]
-    dataset = ray.data.from_blocks([pack(block) for block in blocks])
+    dataset = ray.data.from_blocks(blocks)
+    del blocks  # they are Ray's now
     ledgers = _Ledgers() if any(share.actors > 1 for share in pools) else None  # one has memory of its own
     far = _Far(work) if len(nodes) > 1 and any(in_folder(one.shelf.store) for one in work.commits) else None
     for share in pools:

@@ -27,6 +27,7 @@ from operators.entries import InMemory, OnDisk
 from operators.fingerprint import row_keys
 from operators.frames import codes, to_batch, with_columns
 from operators.key_index import KeyIndex, first_of_each
+from operators.spool import Spool, portions
 from operators.store import Shelf
 from operators.usage import together, totals
 from pipelines.commit import Commit, marked
@@ -86,7 +87,7 @@ class Lookup:
         self,
         stage: Stage,
         shelf: Shelf,
-        rows: pa.Table,
+        rows: pa.Table | Spool,
         blocked: Sequence[str | None],
         reason: str,
         columns: dict[str, str] | None = None,
@@ -111,12 +112,15 @@ class Lookup:
         )
         self._seconds, self._usage, self._encoded = 0.0, {}, {}
 
-    def _row_keys(self, rows: pa.Table) -> pa.ChunkedArray:
-        read, keys = rows.select(self.stage.spec.reads), []
-        for start in range(0, rows.num_rows, PORTION):
-            usable = [reason is None for reason in self._blocked[start : start + PORTION]]
-            found = iter(row_keys(self.stage.spec, to_batch(read.slice(start, PORTION).filter(usable))))
-            keys.append(pa.array([next(found) if one else None for one in usable], pa.string()))
+    def _row_keys(self, rows: pa.Table | Spool) -> pa.ChunkedArray:
+        keys, done = [], 0
+        for table in portions(rows):
+            read = table.select(self.stage.spec.reads)
+            for some in (read.slice(start, PORTION) for start in range(0, read.num_rows, PORTION)):
+                usable = [reason is None for reason in self._blocked[done : done + some.num_rows]]
+                found = iter(row_keys(self.stage.spec, to_batch(some.filter(usable))))
+                keys.append(pa.array([next(found) if one else None for one in usable], pa.string()))
+                done += some.num_rows
         return pa.chunked_array(keys, pa.string())
 
     def _keep(self, entries: pa.Table) -> None:
@@ -132,12 +136,15 @@ class Lookup:
         """[rows] under which key each row is stored; null for a row that cannot be tried."""
         return self._keys
 
-    def mark(self, rows: pa.Table) -> tuple[pa.Table, np.ndarray]:
-        """`rows` with this stage's key and todo columns; todo is the first row of every key not yet known."""
-        todo = first_of_each(self._index.rows) & (self._known() < 0)
+    def todo(self) -> np.ndarray:
+        """[rows] true for the first row of every key that is not yet known."""
+        return first_of_each(self._index.rows) & (self._known() < 0)
+
+    def mark(self, rows: pa.Table, todo: np.ndarray, part: slice = slice(None)) -> pa.Table:
+        """`rows`, all that it was made of or a part of them, with this stage's key and `todo` (of all rows) as columns."""
         name = self.stage.name
-        marks = {f"{name}.todo": pa.array(todo, pa.bool_()), f"{name}.key": self._keys}
-        return with_columns(rows, marks), todo
+        marks = {f"{name}.todo": pa.array(todo[part], pa.bool_()), f"{name}.key": self._keys[part]}
+        return with_columns(rows, marks)
 
     def take(self, block: pa.Table) -> None:
         """Keep a finished block: successes that its worker could not store go into the store, failures are remembered."""
@@ -219,38 +226,53 @@ def encoded(block: pa.Table, stage: str) -> dict[str, int]:
 
 
 def find_or_compute(
-    lookups: list[Lookup], rows: pa.Table, title: str, carry: Sequence[str] = (), whole: str | None = None
+    lookups: list[Lookup],
+    rows: pa.Table | Spool,
+    title: str,
+    carry: Sequence[str] = (),
+    whole: str | None = None,
 ) -> None:
     """Compute on Ray Data what the `lookups` do not know; `carry` names columns that their shelves also store.
 
-    whole: a column of `carry` whose equal rows one actor meets, one after the other (execution.run).
+    whole: a column of `carry` whose equal rows one actor meets, one after the other (execution.run); of a spool, those of
+    one portion.
     """
-    reads = {name for lookup in lookups for name in lookup.stage.spec.reads}
-    table, wanted = rows.select(sorted(reads | set(carry))), np.zeros(rows.num_rows, dtype=bool)
-    for lookup in lookups:
-        table, todo = lookup.mark(table)
-        wanted |= todo
-    _compute(
-        lookups, by_clips(table if wanted.all() else table.take(np.flatnonzero(wanted)), whole), title, whole
-    )
+    _compute(lookups, _pending(lookups, rows, carry, whole), title, whole)
 
 
 def find_or_compute_apart(
     asked: Sequence[tuple[Lookup, pa.Table]], title: str, carry: Sequence[str], whole: str
 ) -> None:
     """`find_or_compute` in one job for lookups that each have rows of their own, those of one after those of another."""
-    parts = []
-    for lookup, rows in asked:
-        table, todo = lookup.mark(rows.select(sorted({*lookup.stage.spec.reads, *carry})))
-        parts.append(by_clips(table.take(np.flatnonzero(todo)), whole))
-    pending = pa.concat_tables(parts, promote_options="default")
+    pending = pa.concat_tables(
+        (_pending([lookup], rows, carry, whole) for lookup, rows in asked), promote_options="default"
+    )
     for lookup, _ in asked:
         mark = f"{lookup.stage.name}.todo"
         pending = with_columns(pending, {mark: pc.fill_null(pending[mark], False)})
     _compute([lookup for lookup, _ in asked], pending, title, whole)
 
 
-def _compute(lookups: Sequence[Lookup], pending: pa.Table, title: str, whole: str | None) -> None:
+def _pending(
+    lookups: Sequence[Lookup], rows: pa.Table | Spool, carry: Sequence[str], whole: str | None
+) -> pa.Table | Spool:
+    """The rows in which one of the `lookups` has something to do, as that says, in the order in which they are computed."""
+    todos, start, pending = [lookup.todo() for lookup in lookups], 0, Spool()
+    wanted = np.logical_or.reduce(todos)
+    columns = sorted({name for lookup in lookups for name in lookup.stage.spec.reads} | set(carry))
+    for some in portions(rows):
+        part, table = slice(start, start + some.num_rows), some.select(columns)
+        for lookup, todo in zip(lookups, todos, strict=True):
+            table = lookup.mark(table, todo, part)
+        ordered = by_clips(table if wanted[part].all() else table.take(np.flatnonzero(wanted[part])), whole)
+        if isinstance(rows, pa.Table):
+            return ordered
+        pending.add(ordered)
+        start = part.stop
+    return pending
+
+
+def _compute(lookups: Sequence[Lookup], pending: pa.Table | Spool, title: str, whole: str | None) -> None:
     if pending.num_rows == 0:
         return
     commits = [lookup.commit for lookup in lookups]

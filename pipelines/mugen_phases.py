@@ -32,6 +32,7 @@ from operators.mugen.presentation import (
 )  # fmt: skip
 from operators.mugen.votes import TRIALS
 from operators.prompts import Prompt
+from operators.spool import Spool
 from operators.store import Store
 from pipelines import phases
 from pipelines.config import Cluster, ConfigError
@@ -63,34 +64,42 @@ def fan_out(
     sets: Mapping[GenerationSet, int],
     counts: Sequence[int | None],
     seed: int,
-) -> pa.Table:
-    """One row per set, number of candidates, item and trial (TRIAL_ROW), the question as the set's prompt puts it."""
-    parts = []
-    for drawn, n_trials in sets.items():
-        together = max(1, PORTION // n_trials)  # items whose rows are Python objects at one time
-        for n in counts:
-            for start in range(0, len(items), together):
-                rows = _presented(items[start : start + together], drawn, n_trials, n, seed)
-                parts.append(pa.Table.from_pylist(rows, schema=TRIAL_ROW))
-    return pa.concat_tables([TRIAL_ROW.empty_table(), *parts])
+) -> Spool:
+    """One row per item, set, number of candidates and trial (TRIAL_ROW), the question as the set's prompt puts it, in portions
+    of whole items. Items of the same clips come together, at the place of the first of them."""
+    spool, portion = Spool(), []
+    for item in _by_first(items):
+        for drawn, n_trials in sets.items():
+            for n in counts:
+                portion += _presented(item, drawn, n_trials, n, seed)
+        if len(portion) >= PORTION:
+            spool.add(pa.Table.from_pylist(portion, schema=TRIAL_ROW))
+            portion = []
+    spool.add(pa.Table.from_pylist(portion, schema=TRIAL_ROW))
+    return spool
+
+
+def _by_first(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    first: dict[Any, int] = {}
+    clips = [tuple(sorted(name or "" for name in item.get("audio_hashes") or ())) for item in items]
+    places = [first.setdefault(heard or row, len(first)) for row, heard in enumerate(clips)]
+    return [items[row] for row in sorted(range(len(items)), key=places.__getitem__)]
 
 
 def _presented(
-    items: Sequence[dict[str, Any]], drawn: GenerationSet, n_trials: int, n: int | None, seed: int
+    item: dict[str, Any], drawn: GenerationSet, n_trials: int, n: int | None, seed: int
 ) -> list[dict[str, Any]]:
-    prompt, rows = Prompt(drawn.prompt), []
+    if n is not None and not scalable(item, n):
+        return []
+    options = n or len(item["audio_uris"]) - item["n_reference"]
+    asked = instruction(Prompt(drawn.prompt), item["question"], item["n_reference"], options)
     kind = {"prompt": drawn.prompt, "permuted": drawn.permute, "voting": drawn.voting}
-    for item in items:
-        if n is None or scalable(item, n):
-            options = n or len(item["audio_uris"]) - item["n_reference"]
-            asked = instruction(prompt, item["question"], item["n_reference"], options)
-            presented = trial_rows({**item, "question": asked}, n_trials, seed, drawn.permute, n)
-            rows += [row | kind for row in presented]
-    return rows
+    presented = trial_rows({**item, "question": asked}, n_trials, seed, drawn.permute, n)
+    return [row | kind for row in presented]
 
 
 def generate_trials(
-    rows: pa.Table,
+    rows: Spool,
     how: Presenting,
     stage: str,
     name: str,
@@ -102,17 +111,29 @@ def generate_trials(
     """The fanned-out rows with what the model said, which lies on disk until then. The store keeps what was asked, so that
     `pipelines.rescore` can read it anew."""
     lookup = phases.ask_all(rows, model, store, cluster, journal, stage, OnDisk)
-    named = with_columns(rows, {"model": pa.repeat(name, rows.num_rows)})
-    keep_presented(store, model, named, lookup.reasons(), lookup.keys, how)
-    return _with_responses(rows.select([c for c in rows.column_names if c in TRIALS.names]), lookup, name)
+    keep_presented(store, model, _asked(rows, lookup, name), how)
+    return _with_responses(rows, lookup, name)
 
 
-def _with_responses(rows: pa.Table, lookup: Lookup, name: str) -> Iterator[dict[str, Any]]:
-    for start in range(0, rows.num_rows, PORTION):
-        part = slice(start, start + PORTION)
-        said = phases.responses(lookup, rows, name, part)
+def _asked(rows: Spool, lookup: Lookup, name: str) -> Iterator[pa.Table]:
+    for part, some in _parts(rows):
+        told = {"response_error": lookup.reasons(part), "response_key": lookup.keys[part]}
+        yield with_columns(some, {"model": pa.repeat(name, some.num_rows), **told})
+
+
+def _with_responses(rows: Spool, lookup: Lookup, name: str) -> Iterator[dict[str, Any]]:
+    for part, some in _parts(rows):
+        said = phases.responses(lookup, some, name, part)
         columns = ("model", "response", "finish_reason", "usage", "response_error")
-        yield from with_columns(rows[part], {column: said[column] for column in columns}).to_pylist()
+        kept = some.select([column for column in some.column_names if column in TRIALS.names])
+        yield from with_columns(kept, {column: said[column] for column in columns}).to_pylist()
+
+
+def _parts(rows: Spool) -> Iterator[tuple[slice, pa.Table]]:
+    start = 0
+    for some in rows:
+        yield slice(start, start + some.num_rows), some
+        start += some.num_rows
 
 
 def read_and_keep(
@@ -126,6 +147,8 @@ def read_and_keep(
             table = read_options(some, reader, items, store)
             writer.write_table(table)
             kept.append(table.drop_columns("response"))
+            # What Arrow has freed it keeps for itself, more with every portion.
+            pa.default_memory_pool().release_unused()
     return pa.concat_tables([TRIALS.empty_table().drop_columns("response"), *kept])
 
 

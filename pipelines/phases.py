@@ -23,6 +23,7 @@ from operators.extraction import Extract
 from operators.frames import with_columns
 from operators.lalms.asking import Lalm
 from operators.schema import CHAIN, CLIPS, METRICS, RESPONSE
+from operators.spool import Spool, portions
 from operators.store import Store
 from operators.usage import number
 from pipelines.config import Cluster
@@ -119,8 +120,7 @@ def generate(
     Raises ConfigError, before anything is generated, for clips beyond the model's limits, and ChatUnavailable where the
     model's server turned out to be unusable; what was answered until then is in the store.
     """
-    lookup = ask_all(rows, model, store, cluster, journal, stage)
-    return responses(lookup, rows, name)
+    return responses(ask_all(rows, model, store, cluster, journal, stage), rows, name)
 
 
 def generate_together(
@@ -151,7 +151,7 @@ def generate_together(
 
 
 def ask_all(
-    rows: pa.Table,
+    rows: pa.Table | Spool,
     model: Spec,
     store: Store,
     cluster: Cluster,
@@ -171,20 +171,22 @@ def ask_all(
 
 
 def _responses_of(
-    step: Stage, rows: pa.Table, store: Store, entries: type[InMemory | OnDisk] = InMemory
+    step: Stage, rows: pa.Table | Spool, store: Store, entries: type[InMemory | OnDisk] = InMemory
 ) -> Lookup:
-    blocked = pc.coalesce(rows["item_error"], rows["audio_error"]).to_pylist()
+    blocked: list[str | None] = []
+    for some in portions(rows):
+        blocked += pc.coalesce(some["item_error"], some["audio_error"]).to_pylist()
     return Lookup(step, store.responses(step.spec), rows, blocked, "response_error", entries=entries)
 
 
 def responses(lookup: Lookup, rows: pa.Table, name: str, part: slice = slice(None)) -> pa.Table:
-    """The RESPONSE columns of `rows`, of which `lookup` was made, or of a part of them."""
+    """The RESPONSE columns of `rows`: those of which `lookup` was made, or a part of them."""
     entries, reasons = lookup.results(part)
     columns = {column: entries[column] for column in ("response", "finish_reason", "usage")}
     columns["audio_seconds_used"] = [
         number(text, "audio_seconds_used") for text in entries["usage"].to_pylist()
     ]
-    whose = {"item_id": rows["item_id"][part], "trial": rows["trial"][part]}
+    whose = {"item_id": rows["item_id"], "trial": rows["trial"]}
     whose["model"] = [name] * len(reasons)
     return pa.table({**whose, **columns, "response_error": reasons}, schema=RESPONSE)
 

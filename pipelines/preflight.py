@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from operators.lalms.hearing import over_limits
+from operators.spool import Spool, portions
 from pipelines.config import ConfigError
 
 PORTION = 4096  # rows that are Python objects at one time
@@ -61,16 +62,13 @@ def sized(model: Any, needs: Iterable[tuple[int, str]]) -> Any:
     return dataclasses.replace(model, clips_per_prompt=most)
 
 
-def check_seconds(model: Any, rows: pa.Table) -> None:
+def check_seconds(model: Any, rows: pa.Table | Spool) -> None:
     """Refuse clips that are longer than a model can take, or larger than its server does, before the first of `rows` is
     generated. Raises ConfigError."""
     limits = getattr(model, "limits", None)
     if limits is None:
         return
-    usable = rows.filter(pc.and_(pc.is_null(rows["item_error"]), pc.is_null(rows["audio_error"])))
-    portions = usable.select(["item_id", "audio_uris", "audio_seconds"]).to_batches(PORTION)
-    over = over_limits(limits, (item for some in portions for item in some.to_pylist()), True)
-    over = over or list(_too_large(model, portions))
+    over = over_limits(limits, _usable(rows), True) or list(_too_large(model, _usable(rows)))
     if over:
         distinct = dict(over)
         name, reason = next(iter(distinct.items()))
@@ -79,11 +77,18 @@ def check_seconds(model: Any, rows: pa.Table) -> None:
         )
 
 
-def _too_large(model: Any, portions: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, str]]:
+def _usable(rows: pa.Table | Spool) -> Iterator[dict[str, Any]]:
+    for table in portions(rows):
+        usable = table.filter(pc.and_(pc.is_null(table["item_error"]), pc.is_null(table["audio_error"])))
+        for some in usable.select(["item_id", "audio_uris", "audio_seconds"]).to_batches(PORTION):
+            yield from some.to_pylist()
+
+
+def _too_large(model: Any, items: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """(item id, reason) of items whose clips the model's server does not take in one request; trials are looked at once."""
     ask = getattr(model, "too_large", None)
     seen: set[str] = set()
-    for item in (item for some in portions for item in some.to_pylist()) if ask else ():
+    for item in items if ask else ():
         if item["item_id"] not in seen and (reason := ask(item["audio_uris"], item["audio_seconds"])):
             yield item["item_id"], reason
         seen.add(item["item_id"])

@@ -7,7 +7,7 @@ seed of the one written last, so that trials of an item which the benchmark corr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ import pyarrow as pa
 from operators.base import Spec
 from operators.chat_api import SPENT
 from operators.fingerprint import digest
-from operators.frames import with_columns
 from operators.key_index import KeyIndex
 from operators.mugen.presentation import Strategy, generation_set
 from operators.prompts import Prompt
@@ -25,8 +24,7 @@ from operators.schema import PRESENTED
 from operators.store import Shelf, Store
 
 VOTE = ("model", "benchmark", "strategy", "n_candidates", "item_id")  # one answer of one model
-PORTION = 512  # rows that are Python objects at one time
-PER_PART = 4096  # rows of a part of the store
+PER_PART = 4096  # rows of a part of the store, at least
 _OF_STATE = ("audio_hashes", "prompt", "permuted", "voting")  # of a trial's row, beside what is kept as it is
 _CONTENT = tuple(name for name in PRESENTED.names if name not in ("key", "content", "asked_at"))
 
@@ -42,24 +40,22 @@ class Presenting(NamedTuple):
     reader: str | None = None
 
 
-def keep_presented(
-    store: Store, model: Spec, rows: pa.Table, errors: pa.Array, keys: pa.Array, how: Presenting
-) -> None:
-    """Store what `model` was asked (`rows`: TRIAL_ROW with `model`); what the store holds as it is now is not written again.
+def keep_presented(store: Store, model: Spec, rows: Iterable[pa.Table], how: Presenting) -> None:
+    """Store what `model` was asked; what the store holds as it is now is not written again.
 
-    errors, keys: per row why there is no response, and under which key it is stored. A trial that a spend limit left out waits.
+    rows: tables of some hundred rows, TRIAL_ROW with `model` and per row why there is no response (`response_error`) and under
+    which key it is stored (`response_key`). A trial that a spend limit left out waits.
     """
-    shelf, table = (
-        store.presented(model),
-        with_columns(rows, {"response_error": errors, "response_key": keys}),
-    )
+    shelf, fresh = store.presented(model), [PRESENTED.empty_table()]
     known = KeyIndex(latest(shelf.read(["content", "asked_at", *VOTE, "trial"]))["content"])
     now = datetime.now(UTC)
-    for start in range(0, rows.num_rows, PER_PART):
-        part = table.slice(start, PER_PART)
-        found = [_kept(part.slice(row, PORTION), how, now) for row in range(0, part.num_rows, PORTION)]
-        fresh = [some.take(np.flatnonzero(known.places(some["content"]) < 0)) for some in found]
-        shelf.append(pa.concat_tables(fresh))
+    for table in rows:
+        found = _kept(table, how, now)
+        fresh.append(found.take(np.flatnonzero(known.places(found["content"]) < 0)))
+        if sum(some.num_rows for some in fresh) >= PER_PART:
+            shelf.append(pa.concat_tables(fresh))
+            del fresh[1:]
+    shelf.append(pa.concat_tables(fresh))
 
 
 def _kept(rows: pa.Table, how: Presenting, now: datetime) -> pa.Table:

@@ -43,22 +43,16 @@ MUGEN_ITEM = pa.schema(
     ]
 )
 
-# What the trials of an item have in common is held once, however many there are: a prompt, and the clips in whatever order.
-_ONCE = pa.dictionary(pa.int32(), pa.string())
-_SHARED = {
-    **dict.fromkeys(("benchmark", "question", "category", "groups"), _ONCE),
-    **dict.fromkeys(("choices", "audio_uris", "audio_hashes"), pa.list_(_ONCE)),
-}
-
 # One presentation of one item. `n_candidates` is null where all candidates are presented, outside a scaling study.
 TRIAL_ROW = pa.schema(
     [
-        *(field.with_type(_SHARED.get(field.name, field.type)) for field in (*ITEM, *CLIPS)),
+        *ITEM,
+        *CLIPS,
         ("n_reference", pa.int64()),
         ("n_candidates", pa.int64()),
         ("trial", pa.int64()),
         ("audio_order", pa.list_(pa.int64())),
-        ("prompt", _ONCE),
+        ("prompt", pa.string()),
         ("permuted", pa.bool_()),
         ("voting", pa.bool_()),
     ]

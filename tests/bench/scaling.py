@@ -190,7 +190,8 @@ def main(arguments: Sequence[str] | None = None) -> list[Turn]:
             stage = Stage(given.metric, spec, Resources(cpus=1, actors=actors, batch_size=256))
             with tempfile.TemporaryDirectory() as root:
                 lookup = looked_up(stage, rows, root)
-                table, todo = lookup.mark(rows.select(spec.reads))
+                todo = lookup.todo()
+                table = lookup.mark(rows.select(spec.reads), todo)
                 table = table.filter(pa.array(todo))  # of equal rows one is scored
                 blocks = finished(lookup, table, f"{actors} at work")
                 turns.append(timed(blocks, given.metric, spec.details, actors, table.num_rows))

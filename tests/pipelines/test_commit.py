@@ -40,7 +40,7 @@ def pair(store):
 
 def marks(lookups, rows=ROWS):
     for one in lookups:
-        rows, _ = one.mark(rows)
+        rows = one.mark(rows, one.todo())
     return rows
 
 
@@ -154,7 +154,7 @@ def test_a_worker_that_cannot_write_leaves_it_to_the_driver_and_stops_trying(sto
 
 def test_a_successor_computes_nothing_that_was_stored_and_replaces_nothing(store, pair):
     """A value that was sampled would come out otherwise a second time: 0.75 stays, though the toy would say 0.02."""
-    shelf, key = pair[0].commit.shelf, pair[0].mark(ROWS)[0]["m2.key"][1].as_py()
+    shelf, key = pair[0].commit.shelf, pair[0].keys[1].as_py()
     early = pa.Table.from_pylist([{"key": key, "value": 0.75, "details": "{}"}], schema=shelf.schema)
     shelf.append(early)
     with marked(store) as mark:
@@ -243,7 +243,7 @@ def test_a_write_that_is_reported_as_failed_is_stored_once_whether_it_landed_or_
 def test_of_two_versions_the_table_has_the_one_that_the_store_gives(store, pair):
     """A second worker drew 0.75 where ours says 0.02, and its part is the older one; a third comes too late for 0.03."""
     shelf = pair[0].commit.shelf
-    keys = pair[0].mark(ROWS)[0]["m2.key"].to_pylist()
+    keys = pair[0].keys.to_pylist()
 
     def drawn(key, value):
         shelf.append(
@@ -263,7 +263,7 @@ def test_of_two_versions_the_table_has_the_one_that_the_store_gives(store, pair)
 
 
 def test_what_failed_here_and_was_stored_by_another_is_no_failure(store, pair):
-    key = pair[0].mark(ROWS)[0]["m2.key"][2].as_py()
+    key = pair[0].keys[2].as_py()
     with marked(store) as mark:
         pair[0].take(worker(pair, mark)(marks(pair)))
     entry = {"key": key, "value": 0.5, "details": "{}"}

@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from operators.base import Resources, Stage
 from operators.batching import Memo
+from operators.spool import Spool
 from pipelines.execution import run
 from pipelines.lookup import encoded
 from pipelines.room import ResourceError
@@ -190,9 +191,12 @@ class Lethal(Length):
 
 @pytest.mark.weights
 def test_a_row_that_kills_every_worker_costs_itself_and_not_the_run(ray_session):
-    texts = ["x"] * 5 + ["poison"] + ["yy"] * 6
-    done = pa.concat_tables(run([Stage("m1", Lethal(), Resources(batch_size=8))], table(texts), "test"))
-    done = done.sort_by("row")
+    texts, rows = ["x"] * 5 + ["poison"] + ["yy"] * 6, Spool()
+    for start in (0, 8):
+        rows.add(table(texts).slice(start, 8))
+    done = pa.concat_tables(run([Stage("m1", Lethal(), Resources(batch_size=8))], rows, "test")).sort_by(
+        "row"
+    )
     assert done["m1_acoustic_grounding"].to_pylist() == [1.0] * 5 + [None] + [2.0] * 6
     assert [error and error.split(":")[0] for error in done["m1.error"].to_pylist()] == [None] * 5 + [
         "worker_died"

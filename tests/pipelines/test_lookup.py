@@ -9,8 +9,9 @@ from operators.base import Resources, Stage
 from operators.entries import InMemory, OnDisk
 from operators.permutation import fan_out, in_order
 from operators.schema import STORED_RESPONSE
+from operators.spool import Spool, portions
 from operators.store import Store
-from pipelines.lookup import Lookup, by_clips
+from pipelines.lookup import Lookup, by_clips, find_or_compute
 from tests.mugen_toys import Loudest
 
 
@@ -94,12 +95,13 @@ def test_results_are_those_of_the_store_and_of_the_run_as_a_whole_and_in_parts(t
         return Lookup(stage, shelf, rows, blocked, "response_error", entries=entries)
 
     first = lookup()
-    marked, todo = first.mark(rows)
+    todo = first.todo()
+    marked = first.mark(rows, todo)
     assert todo.tolist() == [True, True, True, False, True]
     first.take(finished(marked.slice(0, 3), ["zero", None, "two"], [None, "refusal", None]))
     second = lookup()
-    assert second.mark(rows)[1].tolist() == [False, True, False, False, True]
-    second.take(finished(second.mark(rows)[0].slice(1, 1), ["one"], [None]))
+    assert second.todo().tolist() == [False, True, False, False, True]
+    second.take(finished(second.mark(rows, second.todo()).slice(1, 1), ["one"], [None]))
     for one, texts, reasons in (
         (first, ["zero", None, "two", None, None], [None, "refusal", None, "unheard", "not_computed"]),
         (second, ["zero", "one", "two", None, None], [None, None, None, "unheard", "not_computed"]),
@@ -111,3 +113,29 @@ def test_results_are_those_of_the_store_and_of_the_run_as_a_whole_and_in_parts(t
         assert pa.concat_tables([part for part, _ in parts]).to_pylist() == found.to_pylist()
         assert [reason for _, part in parts for reason in part.to_pylist()] == why.to_pylist()
     assert (second.tally().from_store, second.tally().computed) == (2, 1)
+
+
+def test_a_spool_is_looked_up_and_computed_as_the_table_of_its_rows(tmp_path, monkeypatch):
+    rows, spool, stage = asked(7), Spool(), Stage("generate", Loudest(), Resources())
+    for start in (0, 3):
+        spool.add(rows.slice(start, 4 if start else 3))
+    done = []
+
+    def run(stages, table, *_):
+        for some in portions(table):
+            done.append((len(some), some["item_id"].to_pylist()))
+            yield finished(some, [f"of {name}" for name in some["item_id"].to_pylist()], [None] * len(some))
+
+    monkeypatch.setattr("pipelines.lookup.run", run)
+    blocked, carry = [None] * 6 + ["unheard"], ("item_id", "benchmark", "trial")
+    told = []
+    for name, given in (("table", rows), ("spool", spool)):
+        shelf = Store(str(tmp_path / name)).responses(stage.spec)
+        for _ in range(2):
+            lookup = Lookup(stage, shelf, given, blocked, "response_error", entries=OnDisk)
+            find_or_compute([lookup], given, "test", carry=carry, whole="item_id")
+        found, why = lookup.results()
+        told.append((lookup.keys.to_pylist(), found.to_pylist(), why.to_pylist()))
+    assert told[0] == told[1] and told[0][2] == [None] * 6 + ["unheard"]
+    assert [n for n, _ in done] == [6, 3, 3], "the second time nothing is left"
+    assert sorted(done[0][1]) == sorted(done[1][1] + done[2][1])

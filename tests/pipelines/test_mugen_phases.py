@@ -86,11 +86,23 @@ def test_rows_hold_no_sound_and_little_else_whatever_the_number_of_trials():
     sets = {GenerationSet("mugen_direct", True, False): 10, GenerationSet("mugen_cot", False, False): 1}
     rows = fan_out(items().to_pylist(), sets, [None], seed=0)
     assert rows.num_rows == 3 * 11
-    assert not any(pa.types.is_binary(f.type) or pa.types.is_floating(f.type) for f in rows.schema)
-    assert rows.nbytes / rows.num_rows < 2000
-    many = fan_out(items().to_pylist(), {GenerationSet("mugen_direct", True, False): 120}, [None], seed=0)
-    more = (many.nbytes - rows.nbytes) / (many.num_rows - rows.num_rows)
-    assert more < 250, "numbers and orders; prompts, locators and hashes are held once"
+    (table,) = rows
+    assert not any(pa.types.is_binary(f.type) or pa.types.is_floating(f.type) for f in table.schema)
+    assert table.nbytes / table.num_rows < 2000
+    before = pa.total_allocated_bytes()
+    many = fan_out(items().to_pylist(), {GenerationSet("mugen_direct", True, False): 3000}, [None], seed=0)
+    assert many.num_rows == 9000 and pa.total_allocated_bytes() - before < 100_000, "rows wait on disk"
+
+
+def test_rows_come_item_by_item_and_those_of_the_same_clips_together():
+    asked = items(4).to_pylist()
+    for item, clips in zip(asked, ("rabcde", "rabcdf", "rbadce", "rabcdg"), strict=True):
+        item["audio_hashes"] = list(clips)
+    sets = {GenerationSet("mugen_direct", False, False): 1, GenerationSet("mugen_cot", True, False): 2}
+    rows = pa.concat_tables(fan_out(asked, sets, [None], seed=0))
+    assert rows["item_id"].to_pylist() == [name for name in ("q0", "q2", "q1", "q3") for _ in range(3)]
+    assert rows["prompt"].to_pylist() == ["mugen_direct", "mugen_cot", "mugen_cot"] * 4
+    assert rows["trial"].to_pylist() == [0, 0, 1] * 4
 
 
 def test_clips_are_counted_against_what_a_model_takes():

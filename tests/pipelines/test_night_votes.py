@@ -46,7 +46,7 @@ def answered(root, model=None, n_trials=3, change=None, said=None, judge=None):
         items(ITEMS), {"audio_hashes": pa.array([[f"{i}{k}" for k in "abcdef"] for i in range(ITEMS)])}
     )
     asked = change(asked) if change else asked
-    rows = fan_out(asked.to_pylist(), {**SETS, list(SETS)[1]: n_trials}, [None], seed=0)
+    rows = pa.concat_tables(fan_out(asked.to_pylist(), {**SETS, list(SETS)[1]: n_trials}, [None], seed=0))
     blocked = [None] * rows.num_rows
     lookup = Lookup(
         Stage("generate", model, Resources()), store.responses(model), rows, blocked, "response_error"
@@ -63,9 +63,9 @@ def answered(root, model=None, n_trials=3, change=None, said=None, judge=None):
     stored = store.responses(model).find(new["key"].to_pylist())["key"].to_pylist()
     store.responses(model).append(new.filter(pa.array([key not in stored for key in new["key"].to_pylist()])))
     questions = dict(zip(asked["item_id"].to_pylist(), asked["question"].to_pylist(), strict=True))
-    named = with_columns(rows, {"model": pa.repeat("loud", len(rows))})
+    whose = {"model": pa.repeat("loud", len(rows)), "response_error": errors, "response_key": lookup.keys}
     how = Presenting(STRATEGIES, False, 0, questions, judge_of(judge))
-    keep_presented(store, model, named, errors, lookup.keys, how)
+    keep_presented(store, model, [with_columns(rows, whose)], how)
     return rows
 
 

@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from operators.spool import portions
 from operators.store import Store
 from pipelines.blocks import cut
 from pipelines.commit import Committer
@@ -55,7 +56,7 @@ def test_the_work_of_two_parts_of_a_stage_adds_up():
 def in_this_process(stages, table, title, whole, commits, mark):
     """What pipelines.execution.run does, without Ray: one worker that stores what it has, block by block."""
     pool = Pool(stages, None, Committer(commits, mark, False))
-    yield from (pool(block) for block in cut(table, 3, whole))
+    yield from (pool(block) for some in portions(table) for block in cut(some, 3, whole))
 
 
 def test_models_asked_together_give_and_store_what_each_does_alone(tmp_path, monkeypatch):
