@@ -71,9 +71,12 @@ class Weights:
 
     def _pinned(self) -> str:
         if not re.fullmatch(r"[0-9a-f]{40}", self.revision or ""):
+            branch = re.fullmatch(r"[\w./-]+", self.revision or "")
+            of = repr(self.source) + (f", revision={self.revision!r}" if branch else "")
             raise WeightsError(
                 f"weights {self.source!r} come from a hub: set `revision` to a full commit hash (40 hex digits), "
-                f"not {self.revision!r}, or give a local folder"
+                f"not {self.revision!r}, or give a local folder; this prints the hash of today: "
+                f'python -c "from huggingface_hub import model_info; print(model_info({of}).sha)"'
             )
         return str(self.revision)
 

@@ -1,3 +1,6 @@
+import re
+from types import SimpleNamespace
+
 import pytest
 
 from operators.weights import Weights, WeightsError
@@ -7,6 +10,22 @@ def test_a_hub_source_needs_a_full_commit_hash():
     with pytest.raises(WeightsError, match="revision"):
         Weights("org/model", "main").identity()
     assert Weights("org/model", "a" * 40).identity() == {"hub": "org/model", "revision": "a" * 40}
+
+
+def test_the_command_that_prints_a_commit_hash_is_python_and_asks_for_the_branch_that_was_given(monkeypatch):
+    asked = []
+
+    def model_info(repository, revision=None):
+        asked.append((repository, revision))
+        return SimpleNamespace(sha="0" * 40)
+
+    monkeypatch.setattr("huggingface_hub.model_info", model_info)
+    for revision in (None, "refs/pr/70", "a'b"):
+        with pytest.raises(WeightsError) as refused:
+            Weights("org/name", revision).folder()
+        (command,) = re.findall(r'python -c "(.*)"$', str(refused.value))
+        exec(command, {})
+    assert asked == [("org/name", None), ("org/name", "refs/pr/70"), ("org/name", None)]
 
 
 def test_a_missing_package_says_how_to_install_it():
