@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,7 @@ Trials = Sequence[Mapping[str, Any]]
 
 
 _CELL = ("model", "benchmark", "n_candidates", "prompt", "permuted", "voting")
+_KIND = itemgetter(*(name for name in _CELL if name != "n_candidates"))
 
 
 class Ballots(Mapping):
@@ -104,12 +106,14 @@ class Ballots(Mapping):
 
 
 def cells(trials: pa.Table) -> Iterator[tuple[tuple, Ballots]]:
-    """((model, benchmark, n_candidates, GenerationSet fields), trials by item) of each cell, in order of appearance."""
+    """((model, benchmark, n_candidates, GenerationSet fields), trials by item) of each cell: in order of appearance, those that
+    differ in n_candidates alone together and by that, as not every item has as many."""
     kept = trials.select(
         [name for name in TRIALS.names if name != "response" and name in trials.column_names]
     )
     keys = kept.select(_CELL).group_by(list(_CELL), use_threads=False).aggregate([]).to_pylist()
-    for key in keys:
+    kinds = list(dict.fromkeys(map(_KIND, keys)))
+    for key in sorted(keys, key=lambda key: (kinds.index(_KIND(key)), key["n_candidates"] or 0)):
         mask = reduce(pc.and_, (_equal(kept[name], value) for name, value in key.items()))
         yield tuple(key.values()), Ballots(kept.filter(mask) if len(keys) > 1 else kept)
 

@@ -167,7 +167,7 @@ def test_the_papers_models_have_the_papers_decoding_and_pinned_weights(name):
     weights = getattr(spec, "weights", None)
     if weights is not None:
         assert spec.limits.max_clips and spec.limits.max_seconds and spec.dtype == "bfloat16"
-        if weights.revision is None:
+        if not re.fullmatch("[0-9a-f]{40}", weights.revision or ""):
             assert "revision: set it to" in text, "the file says what to set"
             with pytest.raises(WeightsError, match="set `revision` to a full commit hash"):
                 canonical(spec)

@@ -148,6 +148,13 @@ def test_the_curve_ends_where_the_vote_is_and_starts_with_one_trial():
     assert rows[0]["n_correct"] == sum(ballots[0]["correct"] for ballots in first.values())
 
 
+def test_cells_stand_by_kind_and_number_of_candidates_whichever_item_has_how_many():
+    few, more = (trials_of(biased(2), [0], n_trials=2, n=n).to_pylist() for n in (2, 4))
+    rows = [row | {"n_candidates": n} for n, some in ((3, few), (4, more), (2, few)) for row in some]
+    found = [(key[4], key[2]) for key, _ in cells(pa.Table.from_pylist(rows, schema=TRIALS))]
+    assert found == [(permuted, n) for permuted in (False, True) for n in (2, 3, 4)]
+
+
 def test_pairwise_agreement_by_hand():
     # 3, 1 of 4 trials: 3 * 2 + 0 = 6 agreeing ordered pairs of 4 * 3 = 12.
     assert pairwise_agreement([1, 1, 1, 0]) == 0.5
