@@ -27,11 +27,12 @@ from operators.benchmarks.identity import notes_of
 from operators.lalms.recorded import Recorded
 from operators.mugen.judged import judge_of
 from operators.mugen.kept import Presenting
-from operators.mugen.recorded import read_trials
+from operators.mugen.recorded import given_path, read_trials
 from operators.mugen.report import show
 from operators.mugen.tables import agreement, curve, positions, scaling, summarise
 from operators.mugen.votes import vote
 from operators.store import Store
+from operators.tables import digest
 from operators.weights import require
 from pipelines import mugen_plan, plan
 from pipelines.at_hand import probe_at_hand
@@ -56,18 +57,17 @@ def main(config: DictConfig) -> None:
     hydra = HydraConfig.get()
     chosen = hydra.runtime.choices
     if hydra.mode != RunMode.MULTIRUN:
-        named = f"{chosen['benchmark']}-{chosen['model']}"
-        # A free folder is made at once, and a dry run leaves nothing behind.
-        folder = Path(config.out or "runs") if config.out or config.dry_run else free_folder(named)
-        evaluate(config, folder, model_name(config))
+        title = f"{chosen['benchmark']}-{chosen['model']}"
+        evaluate(config, Path(config.out) if config.out else None, model_name(config), title)
         return
     together = Path(config.out or hydra.sweep.dir)
     evaluate(config, together / str(hydra.job.num), model_name(config))
     show_sweep(together)
 
 
-def evaluate(config: DictConfig, folder: Path, name: str) -> None:
-    """One run: results of `config` into `folder`, a generating model under `name`. SystemExit where it failed."""
+def evaluate(config: DictConfig, out: Path | None, name: str, title: str = "") -> None:
+    """One run: results of `config` into the folder `out`, or a free one that is called by `title`, a generating model under
+    `name`. SystemExit where it failed."""
     settings: MugenEval = plain(config)
     planned, reader = mugen_plan.read_plan(settings), build(settings.reader, "reader")
     check_memory(mugen_plan.generating(planned, settings.cluster), settings.cluster)
@@ -86,6 +86,7 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
         check_ready(planned.model)
         with session(settings.cluster):
             clips, said = generated(planned, name, store, settings.cluster, journal, reader)
+    folder = out or free_folder(title)
     folder.mkdir(parents=True, exist_ok=True)
     # Beside the results, because a system's folder for temporary files may be small, or in memory.
     with journal.phase("read"), TemporaryDirectory(dir=folder, prefix=".scratch-") as scratch:
@@ -118,6 +119,7 @@ def evaluate(config: DictConfig, folder: Path, name: str) -> None:
 def recorded(planned: mugen_plan.MugenPlan, journal: Journal) -> tuple[pa.Table, Iterable[dict[str, Any]]]:
     """The items, refused as a run that generates refuses them as far as their clips are at hand, and the trials of a file
     as they were presented and answered, to be iterated over once."""
+    digest(given_path(planned.model))  # a file that is not there is told of before clips are decoded
     heard = probe_at_hand(planned.items, journal)
     clips = refuse_unheard(heard.items)
     found = read_trials(planned.model, clips, planned.sets, planned.counts, planned.seed)

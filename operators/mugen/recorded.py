@@ -93,11 +93,16 @@ def read_trials(
     return RecordedTrials(chain.from_iterable(parts), notes)
 
 
-def _entries(recorded: Recorded, sets: Iterable[GenerationSet]) -> tuple[Said, list[str]]:
-    """What the file says under each key, and what is wrong with the rows that have none."""
+def given_path(recorded: Recorded) -> str:
+    """The path of the file with the trials. Raises TableError where none is named."""
     if recorded.path is None:
         raise TableError(f"name the file with the responses: model.path=my_trials.jsonl\n{EXAMPLE}")
-    rows, file = stream_rows(recorded.path), shown(recorded.path)
+    return recorded.path
+
+
+def _entries(recorded: Recorded, sets: Iterable[GenerationSet]) -> tuple[Said, list[str]]:
+    """What the file says under each key, and what is wrong with the rows that have none."""
+    rows, file = stream_rows(given_path(recorded)), shown(recorded.path)
     given = {part: name for part, name in recorded.columns.items() if name}
     parts = find_columns(file, rows, COLUMNS, given, "model.columns")
     if missing := [part for part in ("id", "response") if part not in parts]:

@@ -15,6 +15,7 @@ from hydra import compose, initialize_config_dir
 
 from operators.mugen.presentation import GenerationSet
 from operators.store import Store
+from operators.tables import TableError
 from pipelines.config import CONF, ConfigError
 from pipelines.mugen_eval import evaluate
 from pipelines.mugen_plan import warn_of_greedy_votes
@@ -303,6 +304,21 @@ def test_what_cannot_run_is_said_before_anything_starts(tmp_path, overrides, mes
     with pytest.raises(ConfigError, match=message):
         run(tmp_path, "strategy=direct", *overrides)
     assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("path", ["null", "absent.jsonl"])
+def test_without_its_trials_no_clip_is_decoded_and_no_folder_is_made(tmp_path, monkeypatch, path):
+    build(tmp_path, n=2)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pipelines.mugen_eval.probe_at_hand", None)
+    config = composed(
+        *("model=recorded", f"model.path={path}", "benchmark=mugen", "strategy=direct"),
+        *("benchmark.path=m.jsonl", "store.root=store"),
+        pipeline="mugen_eval",
+    )
+    with pytest.raises(TableError, match=r"model.path=my_trials.jsonl|absent.jsonl"):
+        evaluate(config, None, "r", "title")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_sweep_ends_with_the_joint_table(six_strategies, tmp_path):
