@@ -79,6 +79,7 @@ def read_trials(
     notes = [f"{file}: {len(problems)} rows cannot be used: {_few(problems)}"] if problems else []
     if unknown := sorted(ids - known):
         notes.append(f"{file}: {len(unknown)} ids are not in the benchmark: {_few(unknown)}")
+    notes += _lacking(file, said, counts)
     usable = [item for item in items.to_pylist() if item["item_error"] is None]
     parts, given = [], said.n_trials()
     for model in said.models():
@@ -91,6 +92,21 @@ def read_trials(
                 notes.append(f"{file}: {model} has {n_trials} trials of {wanted} for {drawn.name}")
             parts.append(_rows(model, drawn, n_trials, usable, said, counts, seed))
     return RecordedTrials(chain.from_iterable(parts), notes)
+
+
+def _lacking(file: str, said: Said, counts: Sequence[int | None]) -> list[str]:
+    """A note where the file has no trial with some numbers of candidates. Raises TableError where it has none with any."""
+    have = said.n_candidates()
+    if not (lacking := [n for n in counts if n not in have]):
+        return []
+    named = [
+        "all candidates" if n is None else f"n_candidates={n}" for n in sorted(have, key=lambda n: n or 0)
+    ]
+    wanted = ", ".join("all candidates" if n is None else str(n) for n in lacking)
+    told = f"{file}: no trial is of {wanted} (column n_candidates, empty for all); it has {', '.join(named)}"
+    if len(lacking) == len(counts):
+        raise TableError(told)
+    return [told]
 
 
 def given_path(recorded: Recorded) -> str:

@@ -71,6 +71,11 @@ class Said:
         )
         return {(model, prompt, bool(permute)): n for model, prompt, permute, n in highest}
 
+    def n_candidates(self) -> set[int | None]:
+        """The numbers of candidates that trials are about; None for all."""
+        found = self._rows.execute("SELECT DISTINCT n_candidates FROM said")
+        return {None if n < 0 else n for (n,) in found}
+
 
 def _stored(key: Key) -> Key:
     """With a number for every number: SQLite takes no two nulls for equal."""

@@ -113,6 +113,19 @@ def test_a_scaling_study_reads_the_number_of_candidates(tmp_path):
     assert not read(tmp_path, rows, {SC: 1}, table=items("q", ranking=True), counts=(2, 3)).rows
 
 
+def test_numbers_of_candidates_that_no_trial_is_of_are_named(tmp_path):
+    rows = [said(0, n_candidates=2), said(0)]
+    assert not read(tmp_path, rows, {SC: 1}, counts=(2,)).notes
+    (note,) = read(tmp_path, rows, {SC: 1}, counts=(2, 3, 4)).notes
+    assert note.endswith(
+        "no trial is of 3, 4 (column n_candidates, empty for all); it has all candidates, n_candidates=2"
+    )
+    with pytest.raises(TableError, match="no trial is of 3 .* it has all candidates, n_candidates=2"):
+        read(tmp_path, rows, {SC: 1}, counts=(3,))
+    with pytest.raises(TableError, match="no trial is of all candidates"):
+        read(tmp_path, rows[:1], {SC: 1})
+
+
 def test_a_file_for_another_benchmark_is_refused(tmp_path):
     with pytest.raises(TableError, match="none of its ids is in the benchmark; there: q; in the file: z"):
         read(tmp_path, [said(0) | {"id": "z"}], {SC: 1})
