@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from operators.asked import latest
-from operators.buckets import Buckets, groups
+from operators.buckets import Buckets, portions
 from operators.frames import with_columns
 from operators.schema import ASKED, METRICS
 from operators.store import Store
@@ -55,9 +55,8 @@ def carry(
     asked: Buckets, last: Buckets, named: Mapping[str, Mapping[str, str]], todo: Buckets, now: Buckets
 ) -> None:
     """Share out the valid questions: what the night `last` knows goes to `now` (NIGHT_ROW), the rest to `todo`."""
-    for buckets in groups(asked.sizes, last.sizes):
-        valid, known = latest(asked.read(buckets)), last.read(buckets)
-        known = known.filter(whole(known))
+    for every, rows in portions(asked, last):
+        valid, known = latest(every), rows.filter(whole(rows))
         places = pc.index_in(identity(valid), identity(known))
         todo.add(valid.filter(pc.is_null(places)))
         kept = valid.filter(pc.is_valid(places))

@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from operators import nights, parts
-from operators.aggregate import finish_rows, moments, summary_of
+from operators.aggregate import finish_rows, moments, summary_of, together
 from operators.asked import answered, with_answers
 from operators.base import Spec
-from operators.buckets import Buckets, groups
+from operators.buckets import Buckets, portions
 from operators.carrying import QUESTION, carry, identity, questions, untouched, whole
 from operators.drift import Outage
 from operators.extraction import Extract
@@ -39,6 +39,7 @@ from pipelines.phases import Journal, blocked, extract, score
 from pipelines.rescore_settings import Rescore
 from pipelines.responses import to_judge
 
+WAITING = 16  # portions whose means are in memory until they are added up
 # Per metric how many rows failed as in the night before, by reason.
 Again = dict[str, Counter[str]]
 
@@ -151,11 +152,10 @@ def score_all(
 
 def goes(todo: Buckets, failed: Buckets, at_once: int) -> Iterator[tuple[pa.Table, pa.Table]]:
     """The questions in portions of at most `at_once`, each with the rows `failed` about its items."""
-    # Not the whole of `at_once`: the bucket that passes it would leave a rest, and a go of a few rows costs a start of its own.
-    for buckets in groups(todo.sizes, at_least=max(1, 3 * at_once // 4)):
-        rows, known = todo.read(buckets), failed.read(buckets)
-        size = math.ceil(rows.num_rows / math.ceil(rows.num_rows / at_once))
-        yield from ((rows.slice(start, size), known) for start in range(0, rows.num_rows, size))
+    for rows, known in portions(todo, failed, at_most=at_once, counted=todo):
+        # One go, but where an item has more rows, or a bucket was not cut quite evenly.
+        size = math.ceil(rows.num_rows / max(1, math.ceil(rows.num_rows / at_once)))
+        yield from ((rows.slice(start, size), known) for start in range(0, rows.num_rows, size or 1))
 
 
 def failed_again(results: pa.Table, failed: pa.Table, scorers: Mapping[str, Spec]) -> Again:
@@ -217,14 +217,15 @@ def read_whole(store: Store, asked: pa.Table, named: Mapping[str, Mapping[str, s
 
 def summed(last: Buckets, now: Buckets, path: Path) -> tuple[pa.Table, pa.Table, Comparison]:
     """Summary and reasons for failures of the rows `now`, and how they compare with `last`; the rows go to `path`."""
-    portions, reasons, compared = [], [], Comparison()
+    means, reasons, compared = [], [], Comparison()
     schema = nights.NIGHT_ROW
     with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer:
-        for buckets in groups(last.sizes, now.sizes):
-            then, today = last.read(buckets), now.read(buckets)
+        for then, today in portions(last, now):
             compared.add(then, today)
             if today.num_rows:
                 writer.write_table(today, row_group_size=parts.ROWS_PER_GROUP)
-                portions.append(moments(today))
+                means.append(moments(today))
                 reasons.append(failure_reasons(today))
-    return summary_of(portions), reasons_together(reasons), compared
+            if len(means) == WAITING:
+                means, reasons = [together(means)], [reasons_together(reasons)]
+    return summary_of(means), reasons_together(reasons), compared

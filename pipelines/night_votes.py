@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from operators import nights
 from operators.aggregate import finish_rows
 from operators.answers import Extraction
-from operators.buckets import Buckets, groups
+from operators.buckets import Buckets, portions
 from operators.carrying import identity, untouched
 from operators.fingerprint import fingerprint
 from operators.frames import with_columns
@@ -73,12 +73,12 @@ def votes_of(store: Store, named: Named, known: Buckets, now: Buckets, scratch: 
     `at_once` trials are in memory with what was said."""
     total = Votes()
     asked = _presented(store, named, scratch)
-    for buckets in groups(asked.sizes, known.sizes):
-        trials = _read_alike(of_one_state(latest(asked.read(buckets))), named)
+    for every, stood in portions(asked, known):
+        trials = _read_alike(of_one_state(latest(every)), named)
         if not trials.num_rows:
             continue
         votes, vote = _votes(trials, named)
-        places = pc.index_in(identity(votes), identity(stood := known.read(buckets)))
+        places = pc.index_in(identity(votes), identity(stood))
         kept = votes.filter(pc.is_valid(places))
         now.add(with_columns(stood.take(places.drop_null()), {"model": kept["model"]}))
         fresh, n_read, n_found = np.flatnonzero(pc.is_null(places)), 0, 0

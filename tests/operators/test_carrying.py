@@ -1,12 +1,11 @@
 """Which rows of the last night are carried over: every valid question is found once, either carried or to be scored."""
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 from operators import nights
 from operators.asked import names_in_results
-from operators.buckets import Buckets, groups
+from operators.buckets import Buckets, portions
 from operators.carrying import QUESTION, carry, questions, response_parts, untouched
 from operators.fingerprint import fingerprint
 from operators.frames import with_columns
@@ -39,9 +38,7 @@ def shared_out(store, last, folder):
     before.add(last)
     todo = Buckets(folder / "todo", QUESTION)
     carry(questions(store, named, folder), before, named, todo, now)
-    whole = [
-        pa.concat_tables([b.read(some) for some in groups(b.sizes)] or [b.read([0])]) for b in (todo, now)
-    ]
+    whole = [pa.concat_tables([one for (one,) in portions(b)] or [b.read([])]) for b in (todo, now)]
     return sorted(whole[0]["item_id"].to_pylist()), whole[1]
 
 
@@ -80,7 +77,6 @@ def test_a_name_that_came_while_the_night_ran_waits_for_the_next(stored, tmp_pat
 def test_no_night_before_and_no_rows_at_all(stored, tmp_path):
     todo, now = shared_out(stored, nights.NIGHT_ROW.empty_table(), tmp_path)
     assert len(todo) == ROWS and now.num_rows == 0
-    assert list(groups(np.zeros(64, dtype=np.int64))) == []
 
 
 def test_responses_that_were_written_anew_are_looked_up_again(tmp_path):

@@ -2,17 +2,20 @@
 
 import tracemalloc
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from operators import nights
 from operators.asked import names_in_results
-from operators.buckets import Buckets
+from operators.buckets import Buckets, portions
 from operators.store import Store
+from pipelines import night_rows as module
 from pipelines.lookup import Tally
-from pipelines.night_rows import failing, goes, night_rows, outages
+from pipelines.night_rows import failing, goes, night_rows, outages, summed
 from pipelines.phases import Journal
 from pipelines.rescore_settings import Rescore
 from tests.bench.nights import SCORERS, SERIES, fill, seed_night
@@ -36,10 +39,37 @@ def test_goes_are_few_and_hold_every_row_once(tmp_path):
     )
     todo.add(pa.table({"item_id": [f"item{n}" for n in range(10_000)]}))
     sizes = [len(rows) for rows, _ in goes(todo, failed, at_once=1_000)]
-    # Buckets hold some 156 rows: five of them are past three quarters of 1,000 and below it, so no go is cut in two.
+    # Buckets hold some 156 rows: six of them make a go, and for goes of 100 each is cut in two, not quite evenly.
     assert sum(sizes) == 10_000 and max(sizes) <= 1_000 and len(sizes) <= 13
     few = [len(rows) for rows, _ in goes(todo, failed, at_once=100)]
-    assert sum(few) == 10_000 and max(few) <= 100 and min(few) > 50
+    assert sum(few) == 10_000 and max(few) <= 100 and min(few) > 40
+
+
+def test_means_and_reasons_do_not_depend_on_the_portions_or_on_when_they_are_added_up(tmp_path, monkeypatch):
+    fill(tmp_path / "store", 0, 60)
+    seed_night(tmp_path / "store")
+    (rows,) = nights.stream(Store(str(tmp_path / "store")), SERIES, "2026-01-01")
+    last, now = (Buckets(tmp_path / name, nights.NIGHT_ROW) for name in ("last", "now"))
+    last.add(rows)
+    lacking = [
+        None if row % 3 else value for row, value in enumerate(rows["m1_acoustic_grounding"].to_pylist())
+    ]
+    now.add(
+        rows.set_column(rows.column_names.index("m1_acoustic_grounding"), "m1_acoustic_grounding", [lacking])
+    )
+    whole = summed(last, now, tmp_path / "whole.parquet")
+    small = partial(portions, at_most=6)
+    monkeypatch.setattr(module, "portions", small)
+    monkeypatch.setattr(module, "WAITING", 3)
+    assert len(list(small(last, now))) > 3 * 3
+    apart = summed(last, now, tmp_path / "apart.parquet")
+    for one, other in zip(whole[0].to_pylist(), apart[0].to_pylist(), strict=True):
+        assert one == pytest.approx(other, abs=1e-12)
+    assert whole[1].equals(apart[1]) and whole[1]["n"].to_pylist() == [40]
+    counts = ("n_last", "n_now", "added", "gone", "lost", "gained", "differ", "touched", "untold", "reasons")
+    for pair, moved in whole[2].moved.items():
+        for one, other in zip(moved, apart[2].moved[pair], strict=True):
+            assert [getattr(one, name) for name in counts] == [getattr(other, name) for name in counts]
 
 
 def test_the_limit_is_over_the_rows_scored_tonight():

@@ -13,7 +13,7 @@ import pytest
 from operators import nights
 from operators.answers import Extraction
 from operators.base import Resources, Stage
-from operators.buckets import Buckets, groups
+from operators.buckets import Buckets, portions
 from operators.fingerprint import digest, fingerprint
 from operators.frames import with_columns
 from operators.judges.option_judge import OptionJudge
@@ -254,7 +254,7 @@ def test_a_last_run_of_fewer_trials_says_how_all_are_read(tmp_path):
         decide(tmp_path / "store", places=range(5))
         known, now = (Buckets(tmp_path / f"{name}{n_trials}", nights.NIGHT_ROW) for name in ("known", "now"))
         night_votes.votes_of(store, kept.systems(store), known, now, tmp_path / f"votes{n_trials}", 1000)
-        rows = [row for some in groups(now.sizes) for row in now.read(some).to_pylist()]
+        rows = [row for (some,) in portions(now) for row in some.to_pylist()]
         chosen = {row["item_id"]: row["answer_index"] for row in rows if row["benchmark"] == "b (apsc)"}
         assert [chosen[f"q{i}"] for i in range(ITEMS)] == expected, judge
 
