@@ -120,7 +120,7 @@ def test_numbers_of_candidates_that_no_trial_is_of_are_named(tmp_path):
     assert note.endswith(
         "no trial is of 3, 4 (column n_candidates, empty for all); it has all candidates, n_candidates=2"
     )
-    with pytest.raises(TableError, match="no trial is of 3 .* it has all candidates, n_candidates=2"):
+    with pytest.raises(TableError, match=r"no trial is of 3 .* it has all candidates, n_candidates=2"):
         read(tmp_path, rows, {SC: 1}, counts=(3,))
     with pytest.raises(TableError, match="no trial is of all candidates"):
         read(tmp_path, rows[:1], {SC: 1})
