@@ -121,7 +121,7 @@ class ChatEndpoint:
             right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         except ValueError:  # brackets that do not close, a port that is no number up to 65535
             right = False
-        if not right or re.search(r"\s", address or ""):
+        if not right or re.search(r"[\s\x00-\x1f\x7f]", address or ""):
             raise ValueError("this is no address: write it like http://localhost:8000/v1 or https://host/v1")
         return address
 
@@ -142,7 +142,7 @@ class ChatEndpoint:
             )
 
     def key(self) -> str:
-        """The key, from the environment. Raises ChatUnavailable, naming the variable, where there is none."""
+        """The key, from the environment. Raises ChatUnavailable, naming the variable, where there is none that can be sent."""
         if self.key_variable is None:
             return "none"  # the client refuses to start without one, and a server without keys ignores it
         key = os.environ.get(self.key_variable, "").strip()
@@ -150,15 +150,30 @@ class ChatEndpoint:
             raise ChatUnavailable(
                 f"set the environment variable {self.key_variable} to the key for {self.model}"
             )
+        if not key.isascii() or not key.isprintable():
+            raise ChatUnavailable(
+                f"the environment variable {self.key_variable} holds no key that can be sent for {self.model}: "
+                "it has a line break or a sign that is not ASCII in it; copy the key anew"
+            )
         return key
 
     def check(self) -> None:
-        """Raise ChatUnavailable for what is certain to fail, before anything is sent: no key, no client package."""
+        """Raise ChatUnavailable for what is certain to fail, before anything is sent: no key or none that can be sent, no
+        client package, an environment (proxies, certificates) that the client cannot be made in."""
         try:
-            import openai  # noqa: F401
+            import openai
         except ImportError:
             raise ChatUnavailable("the client is missing: pip install 'audio-reasoning-eval[api]'") from None
         self.key()
+        try:
+            openai.DefaultAsyncHttpxClient()
+        except Exception as error:
+            # Of the client's libraries, which have no common ancestor. Its text may hold a password.
+            needs = f": {error}" if isinstance(error, ImportError) else ""
+            raise ChatUnavailable(
+                f"the client cannot be made in this environment ({type(error).__name__}{needs}): look at HTTP_PROXY, "
+                "HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE"
+            ) from None
 
     def connect(self) -> ChatClient:
         """The client for one process. Raises ChatUnavailable as `check` does."""

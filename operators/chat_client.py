@@ -13,7 +13,15 @@ from typing import Any
 
 from operators.base import ROW_ERRORS
 from operators.chat_api import SPENT, UNAVAILABLE, ChatEndpoint, Reply
-from operators.chat_faults import BROKEN_OFF, Fault, redacted, what_happened, without_key
+from operators.chat_faults import (
+    BROKEN_OFF,
+    Fault,
+    held_back,
+    redacted,
+    said_instead,
+    what_happened,
+    without_key,
+)
 from operators.chat_pace import Pace
 from operators.locators import shown
 from operators.text import without_control_tokens
@@ -21,6 +29,8 @@ from operators.text import without_control_tokens
 # What reading an answer may raise, in the client or here: an answer is untrusted, and one nested without end is a
 # RecursionError (a RuntimeError) of the JSON reader. Each concerns one request.
 UNREADABLE = (*ROW_ERRORS, TypeError, AttributeError)
+
+LEAST_WAIT = 0.05  # seconds after a 429, whatever the server or the config say: waiting comes to an end
 
 
 def harmless(message: Mapping[str, Any], control_tokens: Sequence[str]) -> dict[str, Any]:
@@ -95,7 +105,7 @@ class ChatClient:
                     return self._settled(reply)
                 if fault.kind == "wait":
                     waits += 1
-                    waited += (pause := self._backoff(waits, fault))
+                    waited += (pause := max(LEAST_WAIT, self._backoff(waits, fault)))
                     patient = waited <= self._spec.patience_seconds
                     if patient:
                         self._pace.slow_down(sent, pause)
@@ -127,7 +137,7 @@ class ChatClient:
                 reply, fault = self._read(
                     await client.chat.completions.create(**sent, extra_body=rest or None)
                 )
-        except (openai.OpenAIError, TimeoutError, *UNREADABLE) as error:
+        except (openai.OpenAIError, TimeoutError, ExceptionGroup, *UNREADABLE) as error:
             reply, fault = None, what_happened(error, spec.timeout_seconds, self._key)
         finally:
             self._reserved -= reserve
@@ -145,18 +155,21 @@ class ChatClient:
         message = getattr(first, "message", None)
         finish = getattr(first, "finish_reason", None)
         finish = redacted(finish, self._key) if isinstance(finish, str) else None
-        if not isinstance(message, ChatCompletionMessage) and finish != "content_filter":
-            unread = "bad_reply: the server's answer is no chat completion"
+        if not isinstance(message, ChatCompletionMessage) and not held_back(finish):
+            told = said_instead(getattr(raw, "model_extra", None), self._key)
+            unread = "bad_reply: the server's answer is no chat completion" + (f" but {told}" if told else "")
             return None, Fault("retry", unread, perhaps_charged=True)
         usage = self._count(getattr(raw, "usage", None))
         if finish in BROKEN_OFF:
             return None, Fault("retry", f"server_error: the server broke its answer off ({finish})")
         text, reason = getattr(message, "content", None), None
-        if finish == "content_filter":
+        if held_back(finish):
             reason = "content_filter: the server held the answer back"
         elif refusal := getattr(message, "refusal", None):
             reason = redacted(f"refusal: {refusal}", self._key)
-        elif not isinstance(text, str) or not text.strip():
+        elif text is not None and not isinstance(text, str):
+            reason = f"bad_reply: the answer's content is no text but a {type(text).__name__}"
+        elif not (text or "").strip():
             cut = finish == "length"
             reason = "empty_answer: " + (
                 "max_tokens were used up before the answer began"
@@ -168,14 +181,18 @@ class ChatClient:
     def _count(self, raw: Any) -> dict[str, float]:
         """Token counts of one reply, and its cost where prices are known; adds the cost to what is spent.
 
-        A reply that says nothing of tokens has no cost that anybody knows; towards the limit it counts as its worst case.
+        A reply that does not say both counts has no cost that anybody knows; towards the limit it counts as its worst case.
+        What `total_tokens` holds beyond both was generated and is charged, though not shown: Gemini's thinking.
         """
         names = ("prompt_tokens", "completion_tokens")
         usage = {name: count for name in names if (count := _tokens(raw, name)) is not None}
         audio = _tokens(getattr(raw, "prompt_tokens_details", None), "audio_tokens")
         if audio and audio <= usage.get("prompt_tokens", 0):
             usage["audio_tokens"] = audio
-        if self._spec.prices is not None and not usage:
+        total, read = _tokens(raw, "total_tokens"), usage.get("prompt_tokens")
+        if total is not None and read is not None and total - read > usage.get("completion_tokens", 0):
+            usage["completion_tokens"] = total - read
+        if self._spec.prices is not None and not all(name in usage for name in names):
             self.spent += self._worst_case()
         elif self._spec.prices is not None:
             cost = self._spec.prices.cost(usage)
@@ -217,4 +234,4 @@ class ChatClient:
         return Reply(reason=said)
 
     def _backoff(self, tries: int, fault: Fault) -> float:
-        return fault.retry_after or min(30.0, self._spec.backoff_seconds * 2 ** (tries - 1))
+        return fault.retry_after or min(30.0, self._spec.backoff_seconds * 2.0 ** min(tries - 1, 100))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,10 +23,12 @@ _WRONG_KEY = re.compile(
     r"\s*(?:incorrect |invalid )?api[ _]key (?:not valid|invalid|expired|provided)", re.IGNORECASE
 )
 _WRONG_KEY_CODES = ("API_KEY_INVALID", "invalid_api_key")
-BROKEN_OFF = (
-    "error",
-    "abort",
-)  # finish reasons of an answer that is none: what there is of it is no response
+# Finish reasons of an answer that is none: what there is of it is no response. The last is DeepSeek's.
+BROKEN_OFF = ("error", "abort", "insufficient_system_resource")
+# Those of an answer that was held back or broken off for what is in it. Gemini hands its own words on, at times behind a colon.
+_HELD_BACK = re.compile(
+    r"content_?filter\b.*|(?:image_)?(?:safety|recitation|prohibited_content)|blocklist|spii", re.IGNORECASE
+)
 _NO_MONEY = re.compile(r"insufficient_quota|billing|credit|balance", re.IGNORECASE)
 _KEYS = re.compile(r"\b(?:sk|pk|AIza|key|Bearer)[-_ ]?[A-Za-z0-9_*.-]{8,}", re.IGNORECASE)
 
@@ -35,6 +38,8 @@ _WHOLE_KEY = re.compile(
     r"|(?:sk|pk|rk|gsk|hf|key)[-_](?=[\w-]*[0-9])(?=[\w-]*[A-Za-z])[A-Za-z0-9][\w-]{15,}"
 )
 _BEARER = re.compile(r"\bBearer [\w.~+/-]{8,}", re.IGNORECASE)
+# Asking for permission is about keys, unless the server says that it looked at what was asked.
+_MODERATED = re.compile(r"moderation|content_?(?:filter|policy)", re.IGNORECASE)
 LEAST_KEY = 8  # characters of a key that give it away
 _USUAL_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,59}|[a-z_]{1,60}")
 _SECRET_NAME = re.compile(
@@ -94,11 +99,24 @@ def what_happened(error: Exception, timeout_seconds: float, key: str) -> Fault:
         return _by_status(error, key)
     if isinstance(error, openai.APIConnectionError):
         if _caused_by(error, "ConnectError"):
-            return Fault("retry", "unreachable: nobody answers there", stops=True)
+            return Fault("retry", f"unreachable: {_unconnected(error)}", stops=True)
+        if _caused_by(error, "ProxyError"):
+            proxy = "the proxy that the environment names (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY)"
+            return Fault("retry", f"unreachable: {proxy} does not let it through", stops=True)
         lost = "connection_lost: the connection broke before the answer was complete"
         return Fault("retry", lost, perhaps_charged=True)
+    if isinstance(error, ExceptionGroup):
+        # The connection's own tasks: an address that no socket takes.
+        return Fault("retry", "unreachable: no connection can be made to it", stops=True)
     unread = f"bad_reply: the server's answer cannot be read ({type(error).__name__})"
     return Fault("retry", unread, perhaps_charged=True)
+
+
+def _unconnected(error: Exception) -> str:
+    unsafe = next((one for one in _causes(error) if isinstance(one, ssl.SSLError)), None)
+    if unsafe is None:
+        return "nobody answers there"
+    return "no secure connection (https) to it" + (f" ({unsafe.reason})" if unsafe.reason else "")
 
 
 def _by_status(error: Any, key: str) -> Fault:
@@ -112,6 +130,8 @@ def _by_status(error: Any, key: str) -> Fault:
         # Not followed: the request, and the questions in it, would go to an address that nobody chose.
         there = f"refused: HTTP {status}: the server sends on to {redacted(_host(place), key)}, which is not followed"
         return Fault("stop", f"{there}; set base_url to the address that answers", stops=True)
+    if status == 403 and _MODERATED.search(f"{code} {said}"):
+        return Fault("row", f"content_filter: {about}")
     if status in (401, 403) or (status == 400 and _wrong_key(error.body)):
         # Servers quote keys, whole or in part, when they refuse them.
         return Fault("stop", f"key_refused: {type(error).__name__}, HTTP {status}", stops=True)
@@ -124,19 +144,31 @@ def _by_status(error: Any, key: str) -> Fault:
     return Fault("row", f"bad_request: {about}")
 
 
+def held_back(finish: str | None) -> bool:
+    """Whether an answer that ended so was kept from us, in part or as a whole, for what is in it."""
+    return bool(_HELD_BACK.fullmatch(finish or ""))
+
+
+def said_instead(body: object, key: str) -> str:
+    """The error that an answer with status 200 holds in place of a completion, as words; "" where it holds none."""
+    if not isinstance(body, Mapping) or not isinstance(body.get("error"), Mapping):
+        return ""
+    return ": ".join(part for part in (_code(body, key), redacted(_message(body), key)) if part)
+
+
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Seconds that a server asks to wait (`retry-after-ms`, or `Retry-After` as seconds or as a date); None: it does not."""
     exact, given = headers.get("retry-after-ms"), (headers.get("retry-after") or "").strip()
     if exact and re.fullmatch(r"\d{1,9}(?:\.\d+)?", exact):
         return float(exact) / 1000
-    if re.fullmatch(r"\d{1,6}(?:\.\d+)?", given):
-        return float(given)
+    if re.fullmatch(r"\d+(?:\.\d+)?", given):
+        return float(given)  # however long: nobody waits for more than patience allows
     try:
         moment = parsedate_to_datetime(given)
-    except ValueError:
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
 def redacted(text: str, key: str) -> str:

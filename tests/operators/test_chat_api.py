@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from operators.chat_api import UNAVAILABLE, ChatEndpoint, ChatUnavailable, Prices
-from operators.chat_faults import redacted, retry_after, without_key
+from operators.chat_faults import Fault, redacted, retry_after, without_key
 from operators.chat_pace import Pace
 from operators.fingerprint import canonical, fingerprint
 from tests.chat_server import Answer, ChatServer, Cut, Hang, Raw, Status
@@ -24,8 +24,8 @@ def key(monkeypatch):
 
 
 def endpoint(server, **fields):
-    patient = {"timeout_seconds": 30.0, "retries": 2, "backoff_seconds": 0.01}
-    return ChatEndpoint("tiny", base_url=server.url, key_variable="TEST_KEY", **{**patient, **fields})
+    patient = {"base_url": server.url, "timeout_seconds": 30.0, "retries": 2, "backoff_seconds": 0.01}
+    return ChatEndpoint("tiny", key_variable="TEST_KEY", **{**patient, **fields})
 
 
 def bodies(n):
@@ -72,6 +72,20 @@ def test_replies_come_in_order_once_each_and_in_parallel():
         (Raw(b"<html>a proxy's page</html>", "text/html"), "bad_reply", 3),
         (Raw(b'{"choices": []}'), "bad_reply", 3),
         (Raw(b'{"choices"'), "bad_reply", 3),
+        (
+            Raw(json.dumps({"choices": None, "error": {"code": 502, "message": f"busy {KEY}"}}).encode()),
+            "bad_reply: the server's answer is no chat completion but 502: busy ***",
+            3,
+        ),
+        (Answer([{"type": "text", "text": "B"}]), "bad_reply: the answer's content is no text but a list", 1),
+        (Answer("Score: 0", "insufficient_system_resource"), "server_error: the server broke its answer", 3),
+        (Answer("half an ans", "content_filter: RECITATION"), "content_filter: the server held", 1),
+        (Answer("half an ans", "SAFETY"), "content_filter: the server held", 1),
+        (
+            Status(403, "your input was flagged", "moderation"),
+            "content_filter: HTTP 403, moderation: your",
+            1,
+        ),
         (Raw(b"[" * 100_000), "bad_reply: the server's answer cannot be read (RecursionError)", 3),
         (Raw(b'{"choices": {"0": 1}}'), "bad_reply", 3),
         (Raw(b'{"choices": [{"message": "dog"}]}'), "bad_reply", 3),
@@ -202,6 +216,22 @@ def test_5xx_does_not_slow_down_and_429_halves_once_per_storm():
     assert pace.limit == 2.5
 
 
+@pytest.mark.parametrize("headers", [{}, {"retry-after-ms": "0.001"}])
+def test_patience_with_429_ends_where_nobody_says_to_wait(headers):
+    """Neither the config nor the server makes anybody wait: 0.05 s are waited all the same, twice within 0.12 s."""
+    replies, server = ask(
+        lambda body, n: Status(429, headers=headers) if n < 30 else Answer(),
+        backoff_seconds=0,
+        patience_seconds=0.12,
+    )
+    assert replies[0].reason.startswith("rate_limited") and len(server.requests) == 3
+
+
+def test_attempts_have_no_last_number():
+    client = ChatEndpoint("m", key_variable=None, backoff_seconds=0).connect()
+    assert client._backoff(5000, Fault("retry", "x")) == 0
+
+
 def test_patience_with_429_ends():
     replies, server = ask(
         lambda body, n: Status(429, "slow down", headers={"Retry-After": "0.05"}), patience_seconds=0.12
@@ -259,6 +289,40 @@ def test_no_question_follows_a_redirect(code):
         f"refused: HTTP {code}: the server sends on to localhost, which is not followed" in replies[0].reason
     )
     assert "sig" not in replies[0].reason and all(one.reason.startswith(UNAVAILABLE) for one in replies)
+
+
+def test_a_connection_that_cannot_be_made_says_what_is_in_its_way(monkeypatch):
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with ChatServer() as server:
+        secure = server.url.replace("http:", "https:")
+        (no_tls,) = endpoint(server, retries=0, base_url=secure).connect().ask(bodies(1))
+        monkeypatch.setenv("HTTPS_PROXY", server.url.replace("http://", "http://user:hidden-word@"))
+        (no_proxy,) = (
+            endpoint(server, retries=0, base_url="https://somewhere.test/v1").connect().ask(bodies(1))
+        )
+    assert no_tls.reason.startswith(UNAVAILABLE) and "no secure connection (https) to it" in no_tls.reason
+    assert (
+        no_proxy.reason.startswith(UNAVAILABLE) and "the proxy that the environment names" in no_proxy.reason
+    )
+    for proxy in ("nonsense://user:hidden-word@host", "socks9://user:hidden-word@host"):
+        monkeypatch.setenv("HTTPS_PROXY", proxy)
+        with pytest.raises(ChatUnavailable, match="cannot be made in this environment") as error:
+            endpoint(server).check()
+        assert "HTTPS_PROXY" in str(error.value) and "hidden-word" not in str(error.value)
+    monkeypatch.setenv("HTTPS_PROXY", "localhost:99999")  # no socket takes this port
+    (reply,) = endpoint(server, retries=0, base_url="https://somewhere.test/v1").connect().ask(bodies(1))
+    assert reply.reason.startswith(UNAVAILABLE) and "unreachable" in reply.reason
+
+
+@pytest.mark.parametrize(
+    "wrong", ["sk-secret\n0123456789", "sk-secret-\u043a012345", "\u200bsk-secret-0123456789"]
+)
+def test_a_key_that_no_header_takes_is_told_before_anything_is_sent(wrong, monkeypatch):
+    monkeypatch.setenv("TEST_KEY", wrong)
+    with pytest.raises(ChatUnavailable, match="TEST_KEY holds no key that can be sent for tiny") as error:
+        ChatEndpoint("tiny", key_variable="TEST_KEY").check()
+    assert wrong not in str(error.value)
 
 
 def test_nobody_there_is_unavailable():
@@ -343,14 +407,35 @@ def test_an_attempt_of_which_nobody_says_the_cost_counts_towards_the_limit_as_it
     assert client.spent == pytest.approx(2.1e-3) and second.usage == {}
 
 
-def test_a_reply_without_a_usage_has_no_known_cost_and_counts_towards_the_limit():
+@pytest.mark.parametrize("usage", [None, {"prompt_tokens": 5}, {"completion_tokens": 5, "total_tokens": 9}])
+def test_a_reply_without_a_whole_usage_has_no_known_cost_and_counts_towards_the_limit(usage):
     said = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ok"}}
-    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [said]}
+    body = {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "m",
+        "choices": [said],
+        "usage": usage,
+    }
     with ChatServer(lambda _, n: Raw(json.dumps(body).encode())) as server:
         client = endpoint(server, prices=Prices(0, 10), spend_limit=1.0).connect()
         (reply,) = client.ask(bodies(1))
-    assert reply.text == "ok" and reply.usage == {}
+    assert reply.text == "ok" and "cost" not in reply.usage
     assert client.spent == pytest.approx(2e-3)  # 200 x 10 / 1e6
+
+
+@pytest.mark.parametrize("shown", [{"completion_tokens": 20}, {}])
+def test_what_was_generated_and_not_shown_is_counted_and_paid(shown):
+    """Gemini's thinking stands in the total alone: 480 - 100 = 380 tokens, (100 x 1 + 380 x 10) / 1e6."""
+    message = {"role": "assistant", "content": "ok"}
+    usage = {"prompt_tokens": 100, "total_tokens": 480, **shown}
+    body = {"choices": [{"finish_reason": "stop", "message": message}], "usage": usage}
+    with ChatServer(lambda _, n: Raw(json.dumps(body).encode())) as server:
+        client = endpoint(server, prices=Prices(1, 10), spend_limit=1.0).connect()
+        (reply,) = client.ask(bodies(1))
+    assert reply.usage == {"prompt_tokens": 100, "completion_tokens": 380, "cost": pytest.approx(3.9e-3)}
+    assert client.spent == pytest.approx(3.9e-3)
 
 
 def test_an_error_that_a_server_states_costs_nothing():
@@ -385,6 +470,7 @@ def test_no_key_and_a_key_in_the_wrong_place_are_told_before_anything_is_sent(mo
         "http://[::1/v1",
         "http://h:99999",
         " http://h",
+        "http://h\x00/v1",
         "",
     ],
 )
@@ -437,6 +523,9 @@ def test_extra_fields_and_the_name_of_the_limit_reach_the_server():
         ({"retry-after": "Mon, 01 Jan 2024 00:00:30 GMT"}, 30.0),
         ({"retry-after": "Sun, 31 Dec 2023 00:00:00 GMT"}, 0.0),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "1000000000"}, 1e9),
+        ({"retry-after": "1e9"}, None),
+        ({"retry-after": "Mon, 01 Jan 2024 00:00:00 +99999999999999999999"}, None),
         ({"retry-after": "-3"}, None),
         ({}, None),
     ],
