@@ -12,13 +12,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import re
-import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -26,6 +22,7 @@ import pyarrow.parquet as pq
 import soundfile
 
 from operators.mugen.presentation import orders
+from tests.bench.watched import watched
 from tests.pipelines.cli import TOY_PATH
 
 OPTIONS = 5
@@ -88,27 +85,13 @@ def measure(folder: Path, n_items: int, n_trials: int, words: int | None) -> Row
         *("benchmark=mugen", f"benchmark.path={where}"),
         *(f"store.root={folder / f'store{n_trials}'}", f"out={out}"),
     ]
-    process, used = subprocess.Popen(command), (0.0, 0.0)
-    while process.poll() is None:
-        used = _used(process.pid) or used
-        time.sleep(0.1)
-    if process.returncode:
-        sys.exit(f"the run with {n_trials} trials failed with status {process.returncode}")
+    used = watched(command)
+    if used.status:
+        sys.exit(f"the run with {n_trials} trials failed with status {used.status}")
     trials = pq.read_table(out / "trials.parquet", columns=["choice_index"])["choice_index"]
     if trials.null_count or len(trials) != n_items * n_trials:
         sys.exit(f"{len(trials)} trials with {trials.null_count} unread of {n_items * n_trials}")
-    return Row(n_trials, len(trials), *used)
-
-
-def _used(process: int) -> tuple[float, float] | None:
-    """Processor seconds and peak memory (GB) of a process so far, without its children, which are Ray's; None once it ended."""
-    folder = Path("/proc", str(process))
-    try:
-        ticks = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
-        (peak,) = re.findall(r"VmHWM:\s+(\d+)", (folder / "status").read_text())
-    except (OSError, ValueError):
-        return None
-    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"), int(peak) / 2**20
+    return Row(n_trials, len(trials), used.cpu_seconds, used.peak_mb / 2**10)
 
 
 def show(rows: list[Row]) -> None:

@@ -3,8 +3,7 @@
     python -m tests.bench.nights --rows 10000,100000,1000000 --cold 10000,100000 --changed 0,1000,10000
 
 Synthetic text, toy scorers that cost nothing, or `--delay` seconds a row and metric: what is measured is everything but scoring,
-the worst case for a ratio. Every night is a process of its own; its peak is the largest of its processes, Ray's workers not
-counted in. `scoring` is seconds inside the metrics, all workers together; `of cold` says, where the whole store was scored
+the worst case for a ratio. Every night is a process of its own; its peak is that of this process, Ray's not counted in. `scoring` is seconds inside the metrics, all workers together; `of cold` says, where the whole store was scored
 before, how much of that work a night did, by scores and by seconds inside the metrics.
 """
 
@@ -15,7 +14,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -38,6 +36,7 @@ from operators.schema import ASKED, METRICS, STORED_RESPONSE
 from operators.store import Store
 from pipelines.night_record import describe
 from tests import toys
+from tests.bench.watched import watched
 from tests.pipelines.cli import ROOT, TOYS
 
 PART = 10_000  # rows of a part
@@ -58,7 +57,7 @@ class Synthetic:
 
 
 class Spent(NamedTuple):
-    """seconds: of the wall clock. peak_mb: the largest process. computed: scores. scoring: seconds inside the metrics. record:
+    """seconds: of the wall clock. peak_mb: of the process itself. computed: scores. scoring: seconds inside the metrics. record:
     run.json."""
 
     seconds: float
@@ -157,15 +156,14 @@ def night(root: Path, out: Path, *overrides: str) -> Spent:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     started = time.perf_counter()
     with open(f"{out}.log", "wb") as log:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
-        _, status, usage = os.wait4(process.pid, 0)
+        used = watched(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
     seconds = time.perf_counter() - started
-    if os.waitstatus_to_exitcode(status) not in (0, 3):
+    if used.status not in (0, 3):
         sys.exit(Path(f"{out}.log").read_text())
     record = json.loads((out / "run.json").read_text())
     tallies = [tally for name, tally in record["stages"].items() if name in SCORERS]
     computed, scoring = (sum(tally[name] for tally in tallies) for name in ("computed", "seconds"))
-    return Spent(seconds, usage.ru_maxrss / 1024, computed, scoring, record)
+    return Spent(seconds, used.peak_mb, computed, scoring, record)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
