@@ -256,19 +256,22 @@ def find_or_compute_apart(
 def _pending(
     lookups: Sequence[Lookup], rows: pa.Table | Spool, carry: Sequence[str], whole: str | None
 ) -> pa.Table | Spool:
-    """The rows in which one of the `lookups` has something to do, as that says, in the order in which they are computed."""
-    todos, start, pending = [lookup.todo() for lookup in lookups], 0, Spool()
+    """The rows in which one of the `lookups` has something to do, in the order in which they are computed."""
+    todos = [lookup.todo() for lookup in lookups]
     wanted = np.logical_or.reduce(todos)
     columns = sorted({name for lookup in lookups for name in lookup.stage.spec.reads} | set(carry))
-    for some in portions(rows):
-        part, table = slice(start, start + some.num_rows), some.select(columns)
+
+    def of(table: pa.Table, part: slice) -> pa.Table:
+        table = table.select(columns)
         for lookup, todo in zip(lookups, todos, strict=True):
             table = lookup.mark(table, todo, part)
-        ordered = by_clips(table if wanted[part].all() else table.take(np.flatnonzero(wanted[part])), whole)
-        if isinstance(rows, pa.Table):
-            return ordered
-        pending.add(ordered)
-        start = part.stop
+        return by_clips(table if wanted[part].all() else table.take(np.flatnonzero(wanted[part])), whole)
+
+    if isinstance(rows, pa.Table):
+        return of(rows, slice(None))
+    pending = Spool()
+    for part, table in rows.parts():
+        pending.add(of(table, part))
     return pending
 
 

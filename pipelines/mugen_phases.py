@@ -116,24 +116,17 @@ def generate_trials(
 
 
 def _asked(rows: Spool, lookup: Lookup, name: str) -> Iterator[pa.Table]:
-    for part, some in _parts(rows):
+    for part, some in rows.parts():
         told = {"response_error": lookup.reasons(part), "response_key": lookup.keys[part]}
         yield with_columns(some, {"model": pa.repeat(name, some.num_rows), **told})
 
 
 def _with_responses(rows: Spool, lookup: Lookup, name: str) -> Iterator[dict[str, Any]]:
-    for part, some in _parts(rows):
+    for part, some in rows.parts():
         said = phases.responses(lookup, some, name, part)
         columns = ("model", "response", "finish_reason", "usage", "response_error")
         kept = some.select([column for column in some.column_names if column in TRIALS.names])
         yield from with_columns(kept, {column: said[column] for column in columns}).to_pylist()
-
-
-def _parts(rows: Spool) -> Iterator[tuple[slice, pa.Table]]:
-    start = 0
-    for some in rows:
-        yield slice(start, start + some.num_rows), some
-        start += some.num_rows
 
 
 def read_and_keep(
