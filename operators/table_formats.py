@@ -22,7 +22,8 @@ import pyarrow.parquet as pq
 KEPT_BYTES = "surrogateescape"
 _KEPT_BYTE = re.compile("[\udc80-\udcff]")
 _SPACE = re.compile(r"[ \t\r\n]*")
-_STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=[ \t\r\n]*[}\]])')
+# No string of JSON goes over the end of a line: one that is cut short leaves the lines after it alone.
+_STRING_OR_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"|,(?=[ \t\r\n]*[}\]])')
 
 
 class TableError(ValueError):
@@ -107,6 +108,8 @@ def _json_problem(text: str, error: Exception) -> str:
     """What is wrong with a piece of JSON, with the remedy where it is a well-known habit."""
     if not isinstance(error, json.JSONDecodeError):
         return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    if text in ("[", "{"):
+        return "an object stands whole on its line; a file that is one list is named .json"
     before = text[max(0, error.pos - 80) : error.pos + 1].rstrip()
     here = text[error.pos : error.pos + 80].lstrip()
     if re.search(r",\s*[}\]]?$", before) and here.lstrip(", \t\r\n")[:1] in ("}", "]"):

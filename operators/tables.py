@@ -15,6 +15,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -34,6 +35,9 @@ from operators.table_formats import (
     without_trailing_commas,
 )
 
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
 TEXT_FORMATS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 
 
@@ -49,17 +53,35 @@ def read_bytes(path: str) -> bytes:
     try:
         if not is_uri(path):
             return Path(path).read_bytes()
-        files, place = open_filesystem(path)
+        files, place = filesystem_of(path)
         with files.open(place, "rb") as file:
             return file.read()
+    except TableError:
+        raise
     except FileNotFoundError:
         raise TableError(f"{shown(path)}: there is no such file{_near(path)}") from None
     except IsADirectoryError:
         raise TableError(f"{shown(path)} is a folder; give the path of a file in it") from None
-    except ImportError as error:
-        raise TableError(f"{shown(path)}: opening this kind of address needs a package: {error}") from None
     except failures() as error:
         raise TableError(f"{shown(path)} cannot be read: {explain(error)}") from error
+    except ValueError:  # a NUL in a path, say
+        raise _no_address(path) from None
+
+
+def filesystem_of(path: str) -> tuple[AbstractFileSystem, str]:
+    """The filesystem of a path or address and the path there. Raises TableError where nothing opens that kind of address."""
+    try:
+        return open_filesystem(path)
+    except ImportError as error:
+        raise TableError(f"{shown(path)}: opening this kind of address needs a package: {error}") from None
+    except ValueError:
+        raise _no_address(path) from None
+
+
+def _no_address(path: str) -> TableError:
+    return TableError(
+        f"{shown(path)!r} is neither a path nor an address that can be opened (s3://, gs://, https://)"
+    )
 
 
 def digest(path: str) -> str:
@@ -68,7 +90,7 @@ def digest(path: str) -> str:
         if not is_uri(path):
             with open(path, "rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
+    except (OSError, ValueError):
         pass  # `read_bytes` says why
     return hashlib.sha256(read_bytes(path)).hexdigest()
 

@@ -10,6 +10,7 @@ Columns (COLUMNS lists the other accepted names; columns that play no part are i
 - `trial`, optional: a whole number from 0, for several responses to one item.
 - `finish_reason`, optional.
 
+A response is one text. MMAR's files have a chain of thought apart (APART), which is not read, and the user is told.
 Nothing in the text is interpreted here: it is untrusted.
 """
 
@@ -30,6 +31,7 @@ from operators.columns import (
     is_null,
     missing_columns,
     number_of,
+    plain,
     short,
     text_of,
 )
@@ -47,6 +49,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "trial": ("trial_index", "sample_index"),
     "finish_reason": ("stop_reason",),
 }
+APART = "thinking_prediction"
 EXAMPLE = """\
 Expected columns: id, response; optional: model, trial, finish_reason. For example:
 {"id": "q1", "response": "[PERCEPTION] A bark. [ANALYSIS] ... [REASONING] ... [ANSWER] (A) dog"}
@@ -63,6 +66,7 @@ class RecordedResponses:
     n_repeats: rows that repeat an earlier one word for word, counted once.
     unknown_ids: ids of the file that the benchmark does not have.
     unusable: "line 7: reason: detail" for each row that can be tied to no item or trial.
+    apart: names of columns that hold a part of the responses which is not read.
     """
 
     file: str
@@ -70,6 +74,7 @@ class RecordedResponses:
     n_repeats: int
     unknown_ids: tuple[str, ...]
     unusable: tuple[str, ...]
+    apart: tuple[str, ...] = ()
 
     def warnings(self) -> list[str]:
         """What the user should hear about the file, a sentence each."""
@@ -78,7 +83,12 @@ class RecordedResponses:
             (len(self.unknown_ids), f"ids are not in the benchmark: {_few(self.unknown_ids)}"),
             (len(self.unusable), f"rows belong to no item: {_few(self.unusable, '; ')}"),
         ]
-        return [f"{self.file}: {count} {sentence}" for count, sentence in told if count]
+        unread = [
+            f"{self.file}: the column {name!r} is not read; where the metrics should see the chain of thought, write it and the "
+            "answer into one text, in a column 'response' in place of both"
+            for name in self.apart
+        ]
+        return [*unread, *(f"{self.file}: {count} {sentence}" for count, sentence in told if count)]
 
     def describe(self) -> dict[str, Any]:
         """The counts as plain data, with a few of the ids and rows by name."""
@@ -135,7 +145,8 @@ class Recorded:
         names = {model: self.name or model for model in models}
         table = pa.Table.from_pylist(list(_rows(item_ids, names, distinct)), schema=RESPONSE)
         n_repeats = len(entries) - sum(map(len, distinct.values()))
-        return RecordedResponses(shown(path), table, n_repeats, tuple(unknown), tuple(unusable))
+        apart = tuple(name for name in columns_of(rows) if plain(name) == APART and name != parts["response"])
+        return RecordedResponses(shown(path), table, n_repeats, tuple(unknown), tuple(unusable), apart)
 
     def _given_path(self) -> str:
         if self.path is None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from operators.tables import TableError, is_uri, read_rows, stem, stream_rows
+from operators.tables import TableError, digest, is_uri, read_rows, stem, stream_rows
 
 ROWS = [{"id": "a", "text": "one, two"}, {"id": "b", "text": 'she said "no"\nand left'}]
 CSV = 'id,text\na,"one, two"\nb,"she said ""no""\nand left"\n'
@@ -120,7 +120,7 @@ MALFORMED = [
     ("t.jsonl", '{"id": 1}\n7\n', "line 2: not_an_object: .* a bare value"),
     ("t.jsonl", DEEP, "line 1: malformed_json: nested too deeply"),
     ("t.jsonl", '{"id": ' + "9" * 5000 + "}", "line 1: malformed_json: Exceeds the limit"),
-    ("t.jsonl", '[\n{"id": 1},\n{"id": 2}\n]\n', r"line 1: malformed_json: .*\(3 of 4 rows"),
+    ("t.jsonl", '[\n{"id": 1},\n{"id": 2}\n]\n', r"line 1: malformed_json: .* named \.json \(3 of 4 rows"),
     (
         "t.json",
         '[{"id": 1},\n {"id": 2},\n]',
@@ -181,11 +181,18 @@ def test_a_malformed_file_is_named_with_the_line_and_the_remedy(tmp_path, name, 
     ("there.txt", "there.txt: there is no such file"),
     ("folder", "folder is a folder; give the path of a file in it"),
     ("", "the path of a file is empty: name the file"),
+    ("x\0.json", "neither a path nor an address"),
 ])  # fmt: skip
 def test_a_path_without_a_file_is_no_question_of_formats(tmp_path, name, message):
     (tmp_path / "folder").mkdir()
     with pytest.raises(TableError, match=message):
         read_rows(name and str(tmp_path / name))
+
+
+def test_an_address_that_nothing_opens_is_told_in_words():
+    for read in (read_rows, digest):
+        with pytest.raises(TableError, match=r"'foo://x/t\.json' is neither a path nor an address"):
+            read("foo://x/t.json")
 
 
 def raw(*cells):

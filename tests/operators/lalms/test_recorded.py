@@ -250,6 +250,25 @@ def test_rows_that_belong_to_no_item_are_named(tmp_path):
     assert "5 rows belong to no item: line 2: malformed_json" in found.warnings()[1]
 
 
+def test_a_line_that_is_cut_short_changes_no_word_of_the_lines_after_it(tmp_path):
+    texts = ["either [dog, cat, ] or {a,}", "and, ]"]
+    found = read(
+        tmp_path,
+        '{"id": "q1", "response": "cut, o\n',
+        *({"id": f"q{n}", "response": text} for n, text in enumerate(texts, 2)),
+    )
+    assert [row[-1] for row in said(found)] == [None, *texts]
+
+
+def test_a_chain_that_stands_apart_from_the_answer_is_not_passed_over_in_silence(tmp_path):
+    row = {"id": "q1", "thinking_prediction": "I hear a bark.", "answer_prediction": "dog"}
+    found = read(tmp_path, row)
+    assert said(found)[0][-1] == "dog"
+    assert "the column 'thinking_prediction' is not read" in found.warnings()[0]
+    chains = read(tmp_path, row, columns={"response": "thinking_prediction"})
+    assert said(chains)[0][-1] == "I hear a bark." and chains.warnings() == []
+
+
 def test_a_file_without_one_usable_row_is_refused(tmp_path):
     with pytest.raises(TableError, match="none of its 2 rows can be used: line 1: missing_id"):
         read(tmp_path, {"id": "", "response": "a"}, {"id": None, "response": "b"})
