@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +48,7 @@ def probe_at_hand(items: pa.Table, journal: Journal) -> Heard:
     notes = []
     if away := len(usable) - len(local):
         notes.append(f"{away} items have clips at remote addresses, {UNCHECKED}")
-    if distinct and not any(Path(uri).exists() for uri in distinct):
+    if distinct and not any(map(os.path.exists, distinct)):
         notes.append(f"none of the {len(distinct)} local clips is here, {UNCHECKED}")
         local, distinct = [], []
     with journal.phase("audio"):

@@ -19,8 +19,8 @@ from filelock import FileLock
 
 from operators.benchmarks.locations import folder_of
 from operators.locators import is_uri, shown
-from operators.remote import explain, failures, open_filesystem
-from operators.tables import TableError
+from operators.remote import explain, failures
+from operators.tables import TableError, filesystem_of
 from operators.weights import cache_folder
 
 ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
@@ -33,7 +33,7 @@ def opened(path: str, names: Sequence[str], archives: Sequence[str] = ()) -> tup
     or beside it. Where one of the tars `archives` lies beside the questions, not yet unpacked, the audio comes from there.
     Raises TableError naming what was looked for.
     """
-    if path.endswith(ENDINGS):
+    if path.endswith(ENDINGS) and not _is_folder(path):
         inside = unpacked(path)
         return _topmost(Path(inside), names) or _questions(folder_of(path), names), inside
     # A folder may have a dot in its name, as MMAR-v1.0 has.
@@ -64,7 +64,10 @@ def start_of_clips(folder: str, questions: str, paths: Sequence[str]) -> str:
         if here := next((start for start in near if _is_clip(Path(start, inner))), None):
             return here
         name = glob.escape(inner.name)
-        places = sorted({*Path(folder).rglob(name), *Path(folder).rglob(f"{name}.wav")}, key=_depth)
+        try:
+            places = sorted({*Path(folder).rglob(name), *Path(folder).rglob(f"{name}.wav")}, key=_depth)
+        except OSError:  # a name that no disk takes
+            continue
         fit = (place for place in places if place.parts[-len(inner.parts) : -1] == inner.parts[:-1])
         if (found := next(fit, None)) and found.is_file():
             return str(found.parents[len(inner.parts) - 1])
@@ -72,7 +75,7 @@ def start_of_clips(folder: str, questions: str, paths: Sequence[str]) -> str:
 
 
 def _is_clip(path: Path) -> bool:
-    return path.is_file() or path.with_name(f"{path.name}.wav").is_file()
+    return os.path.isfile(path) or os.path.isfile(f"{path}.wav")  # False, too, for a name that no disk takes
 
 
 def _topmost(folder: Path, names: Sequence[str]) -> str | None:
@@ -102,7 +105,7 @@ def unpacked(archive: str) -> str:
 def _unpack(archive: str, home: Path) -> None:
     draft = Path(tempfile.mkdtemp(dir=home.parent))
     try:
-        files, path = open_filesystem(archive)
+        files, path = filesystem_of(archive)
         with files.open(path, "rb") as file, tarfile.open(fileobj=file, mode="r|*") as tar:
             tar.extractall(draft, filter="data")
         os.replace(draft, home)
@@ -116,7 +119,7 @@ def _unpack(archive: str, home: Path) -> None:
 def _stamp(archive: str) -> str:
     """What tells one state of an archive from another."""
     try:
-        files, path = open_filesystem(archive)
+        files, path = filesystem_of(archive)
         about = files.info(path)
     except FileNotFoundError:
         raise TableError(f"{shown(archive)}: there is no such archive") from None
@@ -131,8 +134,9 @@ def _questions(folder: str, names: Sequence[str]) -> str:
         (f"{folder.rstrip('/')}/{name}" for name in names if _exists(f"{folder.rstrip('/')}/{name}")), None
     )
     if found is None:
+        lacks = "holds no" if _is_folder(folder) else "is no folder with"
         raise TableError(
-            f"{shown(folder)} holds no {' or '.join(names)}; give the folder or the file with benchmark.path"
+            f"{shown(folder)} {lacks} {' or '.join(names)}; give the folder or the file with benchmark.path"
         )
     return found
 
@@ -146,11 +150,13 @@ def _is_folder(path: str) -> bool:
 
 
 def _asked(path: str, question: str) -> bool:
-    files, inner = open_filesystem(path)
+    files, inner = filesystem_of(path)
     try:
         return getattr(files, question)(inner)
     except failures() as error:
         raise TableError(f"{shown(path)} cannot be read: {explain(error)}") from error
+    except ValueError:
+        raise TableError(f"{shown(path)} is not an address") from None
 
 
 def _lies_unpacked(archive: str, folder: Path) -> bool:

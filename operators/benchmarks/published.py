@@ -9,18 +9,20 @@ names under which results are broken down; the audio comes as a tar. What differ
   sub-category, difficulty, ... Revised in May 2025 under the same names: say which version a result is about.
 
 A prediction file is the list of questions with the text of the chosen option, empty where the response has no answer, under
-every key of PREDICTIONS: the official scripts, and their versions, differ in which one they read. `model=recorded` reads it
-back.
+every key of PREDICTIONS: the official scripts, and their versions, differ in which one they read. They pass over a question
+without such a key, and end at one without choices or an answer: what is no item has no key, as it is in no accuracy of ours,
+and what cannot be read at all is left out. `model=recorded` reads the file back.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import os
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
@@ -93,27 +95,21 @@ class Published:
     def predictions(self, results: pa.Table) -> dict[str, list[dict[str, Any]]]:
         """{name of a file without its ending: its content} in the official format, one per model and trial.
 
-        results: rows with item_id, model, trial, choices, answer_index (null: no answer). Every question is in every file:
-        the official scripts take no notice of questions without a prediction.
+        results: rows with item_id, item_error, model, trial, choices, gold_index, answer_index (null: no answer). Every
+        question that is an item has a prediction in every file: the official scripts take no notice of one without.
         """
         file = self._opened()[0]
-        rows = read_rows(file, keep_broken=True, trailing_commas=True)
+        rows = [row for row in read_rows(file, keep_broken=True, trailing_commas=True) if not row.problem]
         columns, _, _ = self._present(shown(file), rows)
         parts = find_columns(shown(file), rows, COLUMNS, columns, "benchmark.columns")
         if self.limit is not None:
             asked = set(results["item_id"].to_pylist())
             rows = [row for row in rows if not asked.isdisjoint(_names(row, parts["id"]))]
-        chosen: dict[tuple[str, int], dict[str, tuple[int, str]]] = {}
-        names = ("model", "trial", "item_id", "choices", "answer_index")
-        for model, trial, item, choices, index in zip(
-            *(results[name].to_pylist() for name in names), strict=True
-        ):
-            answers = chosen.setdefault((model, trial), {})
-            if index is not None:
-                answers[item] = index, choices[index]
+        items = set(results.filter(pc.is_null(results["item_error"]))["item_id"].to_pylist())
+        chosen = _chosen(results)
         several = len({trial for _, trial in chosen}) > 1
         return {
-            f"{model}-trial{trial}" if several else model: _filled(rows, parts, answers)
+            f"{model}-trial{trial}" if several else model: _filled(rows, parts, items, answers)
             for (model, trial), answers in chosen.items()
         }
 
@@ -136,27 +132,55 @@ class Published:
         return columns, tuple(name for name in self.groups if name in have), notes
 
     def _opened(self) -> tuple[str, str]:
-        if self.path is None:
+        if not self.path:
             where = f"benchmark.path=<folder with {self.questions[0]}>, or {self.name.upper()}_PATH in the environment"
             raise TableError(f"say where {self.name} is: {where}")
-        return opened(self.path, self.questions, self.archives)
+        return opened(os.path.expanduser(self.path), self.questions, self.archives)
+
+
+class _Choice(NamedTuple):
+    """What a response chose: the index and text of the item's choice, and whether it is the right one."""
+
+    index: int
+    text: str
+    right: bool
+
+
+def _chosen(results: pa.Table) -> dict[tuple[str, int], dict[str, _Choice]]:
+    """{(model, trial): {item: what was chosen}}, without the items that have no answer."""
+    found: dict[tuple[str, int], dict[str, _Choice]] = {}
+    names = ("model", "trial", "item_id", "choices", "gold_index", "answer_index")
+    for model, trial, item, choices, gold, index in zip(
+        *(results[name].to_pylist() for name in names), strict=True
+    ):
+        answers = found.setdefault((model, trial), {})
+        if index is not None:
+            answers[item] = _Choice(index, choices[index], index == gold)
+    return found
 
 
 def _filled(
-    rows: Sequence[Row], parts: Mapping[str, str], answers: Mapping[str, tuple[int, str]]
+    rows: Sequence[Row], parts: Mapping[str, str], items: Collection[str], answers: Mapping[str, _Choice]
 ) -> list[dict[str, Any]]:
-    """The questions with their answers, found by ids as operators.benchmarks.manifest reads them.
-
-    A choice is written as the benchmark has it, with its label if it has one: the official rule compares words.
-    """
+    """The questions with their answers, found by ids as operators.benchmarks.manifest reads them."""
     filled = []
     for row in rows:
-        index, said = answers.get(_id(row.get(parts["id"])), (0, ""))
-        if said and "choices" in parts:  # else each choice has a column of its own
-            own = as_written(row[parts["choices"]])[index]
-            said = own if isinstance(own, str) else said
-        filled.append({**row, **dict.fromkeys(PREDICTIONS, said)})
+        name = _id(row.get(parts["id"]))
+        bare = {column: cell for column, cell in row.items() if column not in PREDICTIONS}
+        said = _said(row, parts, answers[name]) if name in answers else ""
+        filled.append({**bare, **dict.fromkeys(PREDICTIONS, said)} if name in items else bare)
     return filled
+
+
+def _said(row: Row, parts: Mapping[str, str], choice: _Choice) -> str:
+    """A choice as the row writes it, the right one as its answer does, with or without a label: the official rule compares
+    words."""
+    if choice.right and isinstance(answer := row.get(parts.get("answer", "")), str) and answer.strip():
+        return answer
+    if "choices" in parts:  # else each choice has a column of its own
+        own = as_written(row[parts["choices"]])[choice.index]
+        return own if isinstance(own, str) else choice.text
+    return choice.text
 
 
 def _names(row: Row, column: str) -> tuple[str, ...]:
@@ -170,7 +194,7 @@ def _with_endings(items: pa.Table) -> list[list[str]]:
     return [
         [
             f"{uri}.wav"
-            if not is_uri(uri) and not Path(uri).exists() and Path(f"{uri}.wav").is_file()
+            if not is_uri(uri) and not os.path.exists(uri) and os.path.isfile(f"{uri}.wav")
             else uri
             for uri in uris
         ]

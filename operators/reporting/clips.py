@@ -56,7 +56,7 @@ class Clips:
         if is_uri(uri):
             return {"missing": f"not copied into the page: it lies at {shown(uri)}"}
         path = Path(uri)
-        if not path.is_file():
+        if not os.path.isfile(path):
             return {"missing": f"there is no file {uri} on the machine that wrote this page"}
         if not heard:
             return {"missing": "the run did not decode this file as audio"}

@@ -14,13 +14,16 @@ import soundfile
 from omegaconf import OmegaConf
 
 from operators.aggregate import summarise
+from operators.answers import extract_answer
 from operators.benchmarks.archives import opened, unpacked
 from operators.benchmarks.identity import notes_of
 from operators.breakdown import breakdown
 from operators.lalms.recorded import Recorded
 from operators.schema import result_schema
 from operators.tables import TableError
+from pipelines.at_hand import probe_at_hand
 from pipelines.config import CONF, build
+from pipelines.phases import Journal
 from pipelines.record import write_predictions
 from pipelines.responses import load_questions
 
@@ -154,6 +157,39 @@ def test_mmau_with_the_trailing_commas_seen_in_the_wild(tmp_path):
     assert row["audio_uris"] == [str(tmp_path / "test-mini-audios" / "3f-1.wav")]
 
 
+@pytest.mark.parametrize("where", ["", "deep/"])
+def test_a_name_that_no_disk_takes_is_a_missing_clip(tmp_path, where):
+    rows = [{**MMAR[0], "audio_path": f"{where}{'x' * 300}"}, MMAR[1]]
+    (tmp_path / "MMAR-meta.json").write_text(json.dumps(rows))
+    read = benchmark("mmar", tmp_path).load().to_pylist()
+    assert [row["item_error"] for row in read] == [None, None]
+    journal = Journal()
+    heard = probe_at_hand(benchmark("mmar", tmp_path).load(), journal)
+    assert heard.notes and "none of the 2 local clips is here" in heard.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("foo://x/MMAR", r"'foo://x/MMAR\S*' is neither a path nor an address"),
+        ("http://[x/MMAR", "is not an address"),
+        ("foo://x/all.tar", "'foo://x/all.tar' is neither a path nor an address"),
+        ("none", r"none is no folder with MMAR-meta\.json or MMAR-meta\.jsonl"),
+        ("", r"say where mmar is: benchmark\.path="),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_told_in_words(path, said):
+    with pytest.raises(TableError, match=said):
+        benchmark("mmar", path).load()
+
+
+def test_a_folder_may_be_called_like_an_archive_and_lie_at_home(tmp_path, monkeypatch):
+    mmar_folder(tmp_path / "mmar.tar")
+    assert benchmark("mmar", tmp_path / "mmar.tar").load().num_rows == len(MMAR)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert benchmark("mmar", "~/mmar.tar").load().num_rows == len(MMAR)
+
+
 def test_an_exchanged_archive_is_unpacked_anew_and_an_equal_one_is_not(tmp_path):
     archive = tar(tmp_path / "a.tar.gz", ["one.wav"])
     first = unpacked(str(archive))
@@ -242,6 +278,53 @@ def test_predictions_score_the_same_by_the_official_rule_and_are_read_back(tmp_p
     (tmp_path / "m.json").write_text(json.dumps(files["m"]), "utf-8")
     back = Recorded(path=str(tmp_path / "m.json")).responses(items).table.to_pylist()
     assert [row["response"] for row in back] == ["A woman", ""]
+
+
+def test_what_is_no_item_counts_neither_in_our_accuracy_nor_in_that_of_the_official_script(tmp_path):
+    # The official scripts end at a question without choices or an answer, and pass over one without a prediction.
+    without = {name: cell for name, cell in MMAR[1].items() if name != "choices"}
+    rows = [MMAR[0], {**without, "id": "x"}, {**MMAR[1], "id": "y", "answer": None}, None]
+    rows += [{**MMAR[1], "model_prediction": "of another run", "answer": "robot"}]
+    (tmp_path / "MMAR-meta.json").write_text(json.dumps(rows))
+    made = benchmark("mmar", tmp_path)
+    items = made.load()
+    table = results(items, [1, None, 0, None, 0])
+    file = made.predictions(table)["m"]
+    assert [row.get("id") for row in file] == ["BV1_0", "x", "y", "BV1_1"], "what is no question is left out"
+    scored = [row for row in file if "answer_prediction" in row]
+    assert scored == [row for row in file if "model_prediction" in row] and len(scored) == 1
+    overall = summarise(table).to_pylist()[0]
+    assert (overall["n_valid"], overall["accuracy"]) == (1, 1.0)
+    assert official_match(scored[0]["answer"], scored[0]["answer_prediction"], scored[0]["choices"])
+
+
+@pytest.mark.parametrize(
+    ("choices", "answer"),
+    [
+        (["(A) A man", "(B) A woman"], "A woman"),
+        (["A man", "A woman"], "B"),
+        (["A man", "A woman"], "(B) A woman"),
+    ],
+)
+def test_the_official_rule_agrees_where_only_choices_or_only_answers_have_labels(tmp_path, choices, answer):
+    rows = [
+        {**MMAR[0], "choices": choices, "answer": answer},
+        {**MMAR[1], "choices": choices, "answer": answer},
+    ]
+    (tmp_path / "MMAR-meta.json").write_text(json.dumps(rows))
+    made = benchmark("mmar", tmp_path)
+    items = made.load()
+    file = made.predictions(results(items, [1, 0]))["m"]
+    assert [official_match(row["answer"], row["model_prediction"], row["choices"]) for row in file] == [
+        True,
+        False,
+    ]
+    (tmp_path / "m.json").write_text(json.dumps(file))
+    said = Recorded(str(tmp_path / "m.json")).responses(items).table["response"].to_pylist()
+    read = [
+        extract_answer(text, row["choices"]).index for text, row in zip(said, items.to_pylist(), strict=True)
+    ]
+    assert read == [1, 0]
 
 
 def test_predictions_find_their_questions_by_the_column_and_the_id_that_the_items_have(tmp_path):

@@ -59,9 +59,10 @@ def test_what_is_no_clip_never_enters_the_page(tmp_path):
 
 def test_missing_and_remote_clips_say_so_without_secrets(tmp_path):
     clips = Clips(tmp_path / "r.html", 10_000, 10_000)
-    clips.of_item(item(str(tmp_path / "gone.wav"), "s3://KEY:SECRET@bucket/x.wav?Signature=abc"))
-    gone, remote = clips.entries
-    assert "there is no file" in gone["missing"]
+    long = str(tmp_path / ("x" * 300))  # longer than a disk takes
+    clips.of_item(item(str(tmp_path / "gone.wav"), "s3://KEY:SECRET@bucket/x.wav?Signature=abc", long))
+    gone, remote, unnameable = clips.entries
+    assert "there is no file" in gone["missing"] and "there is no file" in unnameable["missing"]
     assert "s3://bucket/x.wav" in remote["missing"]
     assert "SECRET" not in str(clips.entries)
     assert "abc" not in str(clips.entries)
