@@ -37,12 +37,17 @@ class Prompt:
         if not _path(name).is_file():
             have = ", ".join(sorted(path.stem for path in PROMPTS.glob("*.txt")))
             raise ValueError(f"no prompt {name!r}: give one of {have}, or the path of a .txt file")
+        try:
+            _text(name)
+        except UnicodeDecodeError as error:
+            byte = f"byte 0x{error.object[error.start]:02x}"
+            raise ValueError(f"prompt {name!r}: {byte} is not UTF-8; save the file as UTF-8") from None
         return name
 
     @property
     def text(self) -> str:
-        """The file's text without white space at its ends."""
-        return _path(self.name).read_text(encoding="utf-8").strip()
+        """The file's text without white space at its ends, and without the mark that some editors begin a file with."""
+        return _text(self.name)
 
     @property
     def sha256(self) -> str:
@@ -65,6 +70,10 @@ class Prompt:
                 f"prompt {self.name!r} has the fields {sorted(self.fields)}, it was given {sorted(values)}"
             )
         return _FIELD.sub(lambda match: values[match[1]], self.text)
+
+
+def _text(name: str) -> str:
+    return _path(name).read_text(encoding="utf-8-sig").strip()
 
 
 def _path(name: str) -> Path:

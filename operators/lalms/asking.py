@@ -65,6 +65,10 @@ class Lalm:
     def __post_init__(self) -> None:
         if self.prompt is not None and self.prompt.fields - {"question", "choices"}:
             raise ValueError("prompt may have the fields question and choices, no others")
+        if self.prompt is not None and "question" not in self.prompt.fields:
+            raise ValueError(
+                f"prompt {self.prompt.name!r} asks no question: it has no field {{{{question}}}}"
+            )
 
     @property
     def wordless(self) -> Lalm:

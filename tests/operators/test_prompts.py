@@ -48,6 +48,14 @@ def test_an_unknown_prompt_names_those_there_are() -> None:
         Prompt("nope")
 
 
+def test_what_an_editor_adds_is_no_part_of_a_prompt_and_other_bytes_are_refused(tmp_path: Path) -> None:
+    marked, plain = written(tmp_path, "\ufeffSay {{x}}.", "a.txt"), written(tmp_path, "Say {{x}}.", "b.txt")
+    assert marked.text == plain.text and canonical(marked) == canonical(plain)
+    (tmp_path / "c.txt").write_bytes(b"Fr\xe4ge: {{x}}")
+    with pytest.raises(ValidationError, match=r"c\.txt': byte 0xe4 is not UTF-8; save the file as UTF-8"):
+        Prompt(str(tmp_path / "c.txt"))
+
+
 def test_identity_is_the_text_and_not_the_name(tmp_path: Path) -> None:
     one, same = written(tmp_path, "Say {{x}}.", "a.txt"), written(tmp_path, "Say {{x}}.\n", "b.txt")
     other = written(tmp_path, "Say {{x}}!", "c.txt")

@@ -83,6 +83,12 @@ def test_the_prompt_holds_question_and_lettered_choices_and_none_is_the_question
         Echo(prompt=Prompt("option_judge"))
 
 
+def test_a_prompt_that_asks_no_question_is_refused(tmp_path):
+    (tmp_path / "mine.txt").write_text("Which of these?\n{{choices}}")
+    with pytest.raises(ValidationError, match=r"mine\.txt' asks no question: it has no field {{question}}"):
+        Echo(prompt=Prompt(str(tmp_path / "mine.txt")))
+
+
 def test_six_clips_reach_the_model_in_order(tmp_path):
     clips = [tone(tmp_path, f"c{n}", 1 + n / 4) for n in range(6)]
     done = asked(Echo(prompt=None), [("Q", [f"Audio {n}" for n in range(1, 6)], clips, 0)])
