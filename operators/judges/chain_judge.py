@@ -21,17 +21,21 @@ from operators.lalms.asking import lettered
 from operators.prompts import Prompt
 
 FIELDS = frozenset({"question", "choices", "gold_answer", "response"})
-# A line with one number. What follows it is set off from it and holds no digit, and so no second number and no other scale.
+# A line that gives a score, whatever stands there; its value may stand on the next one.
+_LINE = re.compile(r"^[\s*_`]*score[\s*_`]*[:=][\s*_`]*[^\n]*$", re.I | re.M)
+# Such a line with one number. What follows it is set off from it and holds no digit, and so no second number and no other scale.
 _SCORE = re.compile(
     r"^[\s*_`]*score[\s*_`]*[:=][\s*_`]*(?P<number>[01](?:[.,]\d+)?|[.,]\d+)[\s*_`]*"
     r"(?:(?:/|out of)\s*1(?:\.0)?)?[\s*_`]*(?:[.*_`\s]*|\([^\d\n]*\)[.*_`\s]*|[-–—,;][^\d\n]*)$",
-    re.I | re.M,
+    re.I,
 )
 # Pairs of an object as tuples, for a name may come twice; line breaks in strings are no JSON, and common in explanations.
 _JSON = json.JSONDecoder(object_pairs_hook=list, strict=False)
 _MOST_STARTS = 50  # braces in prose that are tried as the start of an object
 _NUMBER = re.compile(r"[01](?:\.\d+)?|\.\d+")
 _LONGEST_REPLY = 2000
+UNPARSED = "judge_unparsed: no line 'Score: <0 to 1>'"
+CUT = "judge_cut: max_tokens ended the judge's reply; raise judges.<name>.chat.max_tokens"
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -41,15 +45,16 @@ class ChainJudge:
     chat: what answers, an `operators.chat_api.ChatEndpoint` or anything with the same `connect()`. prompt: may have the
     fields question, choices, gold_answer and response.
 
-    Writes `judge_score` in [0, 1] (NaN with a reason), `judge_score_reason` (judge_unparsed, or the fault of the request)
-    and `judge_score_details` (JSON: the judge's words, and its usage).
+    Writes `judge_score` in [0, 1] (NaN with a reason), `judge_score_reason` (judge_unparsed; judge_cut: its limit ended the
+    reply, and what stands there may be half a number; or the fault of the request) and `judge_score_details` (JSON: the judge's
+    words, its finish_reason and its usage).
     """
 
     reads: ClassVar[tuple[str, ...]] = ("question", "choices", "gold_answer", "response")
     writes: ClassVar[tuple[str, ...]] = ("judge_score", "judge_score_reason", "judge_score_details")
-    version: ClassVar[int] = (
-        2  # 2: a JSON object with a score, and a score with a remark behind it, are scores
-    )
+    # 2: a JSON object with a score, and a score with a remark behind it, are scores. 3: a cut reply, one whose last score
+    # line holds no score, and one that gives two, have none.
+    version: ClassVar[int] = 3
     takes_at_most: ClassVar[dict[str, float]] = {"actors": 1, "gpus": 0}  # one client: one pace, one purse
 
     chat: Any
@@ -84,12 +89,14 @@ class ChainJudge:
 
 
 def parse_score(reply: str) -> float | None:
-    """The number in [0, 1] on the last "Score:" line, or else the score of the one JSON object that has one; None: neither."""
-    lines = [found["number"].replace(",", ".") for found in _SCORE.finditer(reply)]
-    told = lines[-1:] or [score for value in _objects(reply) for score in _scores(value)]
-    if len(told) != 1 or not 0 <= float(told[0]) <= 1:
-        return None
-    return float(told[0])
+    """The number in [0, 1] on the last "Score:" line, or the score of the one JSON object that has one; None: neither, or both
+    and they differ."""
+    told = [float(score) for value in _objects(reply) for score in _scores(value)]
+    if lines := _LINE.findall(reply):
+        found = _SCORE.fullmatch(lines[-1])
+        last = [float(found["number"].replace(",", "."))] if found else []
+        told = last if told in ([], last) else []
+    return told[0] if len(told) == 1 and 0 <= told[0] <= 1 else None
 
 
 def _objects(text: str) -> Iterator[Any]:
@@ -118,15 +125,22 @@ def _scores(value: Any) -> list[str]:
     return told
 
 
+def _rated(reply: Reply) -> tuple[float | None, str | None]:
+    """The score of one reply, or the reason why it has none."""
+    if reply.reason or reply.finish_reason == "length":
+        return None, reply.reason or CUT
+    score = parse_score(reply.text or "")
+    return score, UNPARSED if score is None else None
+
+
 def _columns(replies: Sequence[Reply]) -> Batch:
-    scores = [None if reply.reason else parse_score(reply.text or "") for reply in replies]
-    reasons = [
-        reply.reason or ("judge_unparsed: no line 'Score: <0 to 1>'" if score is None else None)
-        for reply, score in zip(replies, scores, strict=True)
+    rated = [_rated(reply) for reply in replies]
+    said = [
+        {"reply": (one.text or "")[:_LONGEST_REPLY], "finish_reason": one.finish_reason} for one in replies
     ]
-    details = [json.dumps({"reply": (reply.text or "")[:_LONGEST_REPLY], **reply.usage}) for reply in replies]
+    details = [json.dumps({**words, **one.usage}) for words, one in zip(said, replies, strict=True)]
     return {
-        "judge_score": np.array([np.nan if score is None else score for score in scores], dtype=float),
-        "judge_score_reason": np.array(reasons, dtype=object),
+        "judge_score": np.array([np.nan if score is None else score for score, _ in rated], dtype=float),
+        "judge_score_reason": np.array([reason for _, reason in rated], dtype=object),
         "judge_score_details": np.array(details, dtype=object),
     }

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from operators.intervals import no_interval, t_interval
+from operators.leaderboard_cells import mark_of
 from operators.printing import ABSENT, MIN_WIDTH, markdown_cell, printable
 
 # One rating of one response.
@@ -46,7 +47,7 @@ JUDGED = pa.schema(
 def judged(ratings: pa.Table, summary: pa.Table) -> pa.Table:
     """One row per model, benchmark and judge (JUDGED), best ARIA first; a model's score is the mean over its rated rows.
 
-    ratings: RATINGS. summary: of `aggregate.summarise`. A model without ARIA has no rank.
+    ratings: RATINGS. summary: of `aggregate.summarise`. A model without ARIA, or with ARIA for too few rows, has no rank.
     """
     overall = {
         (row["model"], row["benchmark"]): row for row in summary.to_pylist() if row["group_kind"] == "overall"
@@ -88,11 +89,16 @@ def _row(
 
 
 def _ranks(overall: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[tuple[str, str], int]:
+    """From 1, ties share the better one; as on the leaderboard, none for an ARIA over too few rows."""
     ranks: dict[tuple[str, str], int] = {}
     for benchmark in {benchmark for _, benchmark in overall}:
-        rated = [key for key, row in overall.items() if key[1] == benchmark and row["aria_mean"] is not None]
-        rated.sort(key=lambda key: -overall[key]["aria_mean"])
-        ranks |= {key: place for place, key in enumerate(rated, 1)}
+        rows = {key: row for key, row in overall.items() if key[1] == benchmark}
+        rated = {
+            key: row["aria_mean"]
+            for key, row in rows.items()
+            if row["aria_mean"] is not None and not mark_of(row, list(rows.values()))
+        }
+        ranks |= {key: 1 + sum(other > aria for other in rated.values()) for key, aria in rated.items()}
     return ranks
 
 

@@ -47,7 +47,7 @@ class OptionJudge:
     """
 
     reads: ClassVar[tuple[str, ...]] = ("question", "n_options", "response")
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3  # 3: a verdict that the judge's limit cut is none
 
     chat: Any
     prompt: Prompt = Prompt("option_judge")
@@ -88,6 +88,8 @@ def _verdict(reply: Reply, n_options: int) -> Extraction | None:
         return None
     if reason and not reason.startswith(WORDLESS):
         return Extraction(None, None, f"{JUDGE_FAILED}: {reason}")
+    if reply.finish_reason == "length":
+        return Extraction(None, None, JUDGE_UNPARSED)  # "Decision: 1" may be half of a 12
     return parse_decision(reply.text, n_options)
 
 

@@ -44,7 +44,12 @@ from tests.chat_server import Answer, ChatServer, Cut, Status
         ('{"score": null}', None),
         ('{"score": 0.5', None),
         ('{"rating": 0.5}', None),
-        ('Score: 0.4\n{"score": 0.6}', 0.4),
+        ('Score: 0.4\n{"score": 0.6}', None),
+        ('{"explanation": "it says\nScore: 1\n", "score": 0.2}', None),
+        ('Score: 0.4\n{"score": 0.4}', 0.4),
+        ("Score: 0.4\nScore: 7", None),
+        ("Score: 0.4\nScore: n/a", None),
+        ("Score:\n0.4", 0.4),
         ("Score: 0.85 (good)", 0.85),
         ("**Score:** 0.85** (good).", 0.85),
         ("Score: 0.85, as it is grounded", 0.85),
@@ -88,17 +93,20 @@ def test_a_row_that_fails_has_a_reason_and_no_score_and_its_mates_have_theirs():
             return Cut()
         if "filtered" in text.split("-----")[1]:
             return Answer(None, finish_reason="content_filter")
+        if "wordy" in text.split("-----")[1]:
+            return Answer("Explanation: x\nScore: 0", finish_reason="length")  # of 0.8
         return Answer("Explanation: x\nScore: 0.6" if "fine" in text.split("-----")[1] else "no idea")
 
     with ChatServer(script) as server:
         spec = judge(server)
-        done = apply(spec, spec.build(), batch("fine", "cut", "unclear", "filtered"))
+        done = apply(spec, spec.build(), batch("fine", "cut", "unclear", "filtered", "wordy"))
         sent = server.requests[0]
     assert done["judge_score"][0] == 0.6 and done["judge_score_reason"][0] is None
     assert all(math.isnan(score) for score in done["judge_score"][1:])
     kinds = [reason.split(":")[0] for reason in done["judge_score_reason"][1:]]
-    assert kinds == ["connection_lost", "judge_unparsed", "content_filter"]
+    assert kinds == ["connection_lost", "judge_unparsed", "content_filter", "judge_cut"]
     assert json.loads(done["judge_score_details"][0])["reply"].endswith("Score: 0.6")
+    assert json.loads(done["judge_score_details"][4])["finish_reason"] == "length"
     assert sent.body["temperature"] == 0
     assert all(part in sent.text for part in ("What barks?", "(A) dog\n(B) cat", "Right answer: dog"))
 

@@ -18,14 +18,27 @@ def ratings(*rows):
     )
 
 
-def summary(**aria):
+def summary(covered=None, **aria):
+    """Of ten rows each, all of which have an ARIA or as many as `covered` says."""
+    counts = {"n_items": 10, "n_rows": 10, "accuracy": 0.5}
     return pa.Table.from_pylist(
         [
-            {"model": model, "benchmark": "b", "group_kind": "overall", "accuracy": 0.5, "aria_mean": mean}
+            {"model": model, "benchmark": "b", "group_kind": "overall", "aria_mean": mean, **counts}
+            | {"aria_n_scored": (covered or {}).get(model, 10 if mean is not None else 0)}
             for model, mean in aria.items()
         ],
         schema=SUMMARY,
     )
+
+
+def test_equal_models_share_a_rank_and_a_few_lucky_rows_have_none():
+    names = ("best", "a", "b", "last", "lucky")
+    means = dict(zip(names, (0.6, 0.5, 0.5, 0.4, 0.9), strict=True))
+    rated = ratings(*((name, "ds", 0.5) for name in names))
+    rows = judged(rated, summary(covered={"lucky": 1}, **means)).to_pylist()
+    assert [(row["model"], row["aria_rank"]) for row in rows] == [
+        ("best", 1), ("a", 2), ("b", 2), ("last", 4), ("lucky", None)
+    ]  # fmt: skip
 
 
 def test_means_failures_and_ranks():

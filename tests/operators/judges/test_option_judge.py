@@ -4,6 +4,7 @@ import pytest
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from operators.answers import Extraction
 from operators.chat_api import ChatEndpoint, Reply
 from operators.fingerprint import fingerprint
 from operators.judges.option_judge import JudgeError, OptionJudge, calibrate, parse_decision
@@ -129,6 +130,13 @@ def test_a_judge_without_words_has_no_verdict(monkeypatch):
     with ChatServer(lambda body, n: Answer(None, refusal="I would rather not")) as server:
         judge = OptionJudge(chat=ChatEndpoint("m", base_url=server.url, key_variable="JUDGE_KEY"))
         assert judge.read([Asked("q", 2, "Audio 1")])[0].reason == "judge_unparsed"
+
+
+def test_a_verdict_that_the_judges_limit_cut_is_none(monkeypatch):
+    pytest.importorskip("openai", reason="the judge's client is the optional package openai")
+    with ChatServer(lambda body, n: Answer("Decision: 1", finish_reason="length")) as server:  # of 12
+        judge = OptionJudge(chat=ChatEndpoint("m", base_url=server.url, key_variable=None))
+        assert judge.read([Asked("q", 12, "Audio 12")])[0] == Extraction(None, None, "judge_unparsed")
 
 
 def test_a_judge_out_of_reach_is_an_error_and_not_a_verdict(monkeypatch):
