@@ -47,20 +47,26 @@ def _by_part(shelf: Shelf) -> Iterator[pa.Table]:
 
 def export(store: Store, kind: str, path: Path) -> int:
     """Write them to `path` (.parquet or .csv; lists as JSON text in CSV); the number of rows. The file appears when whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.unfinished")
-    rows = 0
+    try:
+        rows = _write(tables(store, kind), unfinished, path.suffix == ".parquet")
+        if rows:
+            unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)  # of an export that failed
+    return rows
+
+
+def _write(found: Iterator[pa.Table], path: Path, parquet: bool) -> int:
+    rows, writer = 0, None
     with ExitStack() as open_files:
-        writer = None
-        for table in tables(store, kind):
-            table = table if path.suffix == ".parquet" else inert(_flat(table))
+        for table in found:
+            table = table if parquet else inert(_flat(table))
             if writer is None:
-                make = pq.ParquetWriter if path.suffix == ".parquet" else pyarrow.csv.CSVWriter
-                writer = open_files.enter_context(make(str(unfinished), table.schema))
+                make = pq.ParquetWriter if parquet else pyarrow.csv.CSVWriter
+                writer = open_files.enter_context(make(str(path), table.schema))
             writer.write_table(table)
             rows += table.num_rows
-    if rows:
-        unfinished.replace(path)
     return rows
 
 

@@ -71,9 +71,15 @@ def class_of(description: dict | None) -> str:
 
 def names(shelf: Shelf) -> list[str]:
     """Under which names the model of an `asked` shelf went, and of which benchmarks: "careful: sample"."""
-    rows = shelf.read(["model", "benchmark"])
-    pairs = pc.unique(pc.binary_join_element_wise(rows["model"], rows["benchmark"], ": "))
-    return sorted(pair for pair in pairs.to_pylist() if pair)
+    found: set[str] = set()
+
+    def gather() -> None:
+        for rows in shelf.stream(["model", "benchmark"]):
+            pairs = pc.binary_join_element_wise(rows["model"], rows["benchmark"], ": ")
+            found.update(pair for pair in pc.unique(pairs).to_pylist() if pair)
+
+    shelf.undisturbed(gather)
+    return sorted(found)
 
 
 def findings(shelf: Shelf) -> Iterator[Finding]:

@@ -6,9 +6,12 @@ python -m pipelines.store verify | compact | gc | export out=scores.parquet
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import warnings
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from omegaconf import DictConfig
 from rich import box
@@ -126,9 +129,19 @@ def export(store: Store, settings: StoreCommand) -> None:
     if settings.kind not in exporting.KINDS:
         raise ConfigError(f"config key kind: one of {', '.join(exporting.KINDS)}, not {settings.kind!r}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=path.parent):
+            pass
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    except OSError as error:
+        raise ConfigError(f"config key out: nothing can be written to {path} ({error.strerror})") from error
+    try:
         rows = exporting.export(store, settings.kind, path)
     except FileNotFoundError as error:
         raise StoreError("parts were merged while they were exported: run the same command again") from error
+    except OSError as error:
+        raise ConfigError(f"config key out: {path} cannot be written ({error.strerror or error})") from error
     print(
         f"{rows:,} {settings.kind} in {path}"
         if rows
@@ -168,4 +181,4 @@ def as_override(arguments: list[str]) -> list[str]:
 
 if __name__ == "__main__":
     sys.argv = as_override(sys.argv)
-    entry("store", main)
+    entry("store", main, lists=("forget",))

@@ -1,5 +1,7 @@
 """`python -m pipelines.store`: what a user types and sees."""
 
+import errno
+import os
 import subprocess
 import sys
 
@@ -104,6 +106,34 @@ def test_an_exported_text_is_no_formula(shelf, tmp_path):
 def test_a_wrong_command_is_answered_with_what_there_is(shelf, tmp_path, words, said):
     with pytest.raises(ConfigError, match=said):
         run(tmp_path, *words)
+
+
+@pytest.mark.parametrize(
+    ("out", "why"),
+    [("file/x.csv", "File exists"), ("folder.csv", "Is a directory"), ("/proc/x.csv", "No such file")],
+)
+def test_an_export_that_cannot_be_written_is_told_by_its_file_and_leaves_nothing(shelf, tmp_path, out, why):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ConfigError, match=rf"config key out: nothing can be written to .*{out} \({why}"):
+        run(tmp_path, "export", f"out={tmp_path / out}")
+    assert {one.name for one in tmp_path.iterdir()} == {"file", "folder.csv", "store"}
+
+
+def test_an_export_that_fails_half_way_leaves_nothing(shelf, tmp_path, monkeypatch):
+    write, parts = pyarrow.csv.CSVWriter.write_table, []
+
+    class Full(pyarrow.csv.CSVWriter):
+        def write_table(self, table):
+            if parts:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            parts.append(table)
+            write(self, table)
+
+    monkeypatch.setattr(pyarrow.csv, "CSVWriter", Full)
+    with pytest.raises(ConfigError, match=r"config key out: .*x.csv cannot be written \(No space left"):
+        run(tmp_path, "export", f"out={tmp_path / 'x.csv'}")
+    assert len(parts) == 1 and [one.name for one in tmp_path.iterdir()] == ["store"]
 
 
 @pytest.mark.weights
