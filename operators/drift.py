@@ -161,13 +161,13 @@ def _causes(
     if same and found.touched:
         other = ", or that were asked in other trials" if now.votes(model, benchmark) else ""
         yield Cause("changed_items", f"{_rows(found.touched)} about items that the benchmark changed{other}")
-    if found.differ and not explained and not found.touched:
+    if (n_same := found.differ - found.touched) and not explained:
         why = (
             "nothing recorded says why: another response, another item, or a scorer that is not deterministic"
             if found.untold
             else "the same scorer gave other values: it is not deterministic, or the store was changed"
         )
-        yield Cause("unexplained", f"{_rows(found.differ)} differ and {why}")
+        yield Cause("unexplained", f"{_rows(n_same)} {'differs' if n_same == 1 else 'differ'} and {why}")
     if found.lost:
         reasons = ", ".join(name for name, _ in found.reasons.most_common(3))
         yield Cause("lost_rows", f"{_rows(found.lost)} no longer scored ({reasons})")

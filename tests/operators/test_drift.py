@@ -142,6 +142,17 @@ def test_a_corrected_item_explains_what_it_changes():
     assert kinds(change) == ["changed_items"] and not change.beyond
 
 
+def test_a_corrected_item_hides_no_other_row_that_differs_for_no_reason():
+    rows = spread()
+    rows[0] = {**rows[0], M3: 0.9, "content": "corrected"}
+    rows[1], rows[2] = ({**one, M3: 0.5} for one in rows[1:3])
+    found = drift(night(spread()), night(rows, "two"))
+    (change,) = (one for one in found.changes if one.measure == M3)
+    assert kinds(change) == ["changed_items", "unexplained"] and change.n_differ == 3
+    assert change.causes[1].text.startswith("2 rows differ and the same scorer gave other values")
+    assert any(one.startswith("M3 of a on b") for one in drift_report.alarms(found))
+
+
 def test_a_mean_that_vanishes_and_a_model_that_is_gone_are_alarms():
     rows = [{**one, M3: None, f"{M3}_reason": "ValueError: crash"} for one in spread()]
     found = drift(night([*spread(), row(0, "b")]), night([*rows, row(0, "c")], "two"))
