@@ -26,6 +26,7 @@ from pipelines.rescore_settings import Compare
 def main(config: DictConfig) -> None:
     """Compare two run folders. ConfigError where their scorers differ, or are unknown, and nothing forces it."""
     settings: Compare = plain(config)
+    check_out(settings.out)
     last, now = (read_run(getattr(settings, name), name) for name in ("last", "now"))
     others = other_scorers(last, now)
     # What reads slots and answers stands before every metric and before accuracy.
@@ -36,8 +37,8 @@ def main(config: DictConfig) -> None:
     found = drift(last, now)
     text = drift_report.to_markdown(found, others)
     if settings.out:
-        check_out(settings.out)
         folder = Path(settings.out)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "drift.md").write_text(text, encoding="utf-8")
         told = json.dumps(drift_report.to_json(found, others), indent=1, allow_nan=False)
         (folder / "drift.json").write_text(told + "\n", encoding="utf-8")
@@ -50,10 +51,11 @@ def refusal(last: Night, now: Night, others: list[str], unknown: list[str]) -> s
         f"  {name.upper()}: {last.fingerprint(name) or 'not recorded'} and {now.fingerprint(name) or 'not recorded'}"
         for name in [*others, *unknown]
     ]
+    told = all(night.fingerprint(name) for night in (last, now) for name in others)
     why = (
         "were scored by different scorers, so their numbers are not on one scale"
-        if others
-        else "do not say which scorers they were scored by, so nobody knows whether their numbers are on one scale"
+        if others and told
+        else "do not both say which scorers they were scored by, so nobody knows whether their numbers are on one scale"
     )
     return "\n".join(
         [
@@ -80,6 +82,10 @@ def read_run(folder: str | None, key: str) -> Night:
         ) from error
     except (ValueError, pa.ArrowException) as error:
         raise TableError(f"{folder}: run.json or {' or '.join(_TABLES)} cannot be read: {error}") from error
+    if not (isinstance(record, dict) and isinstance(record.get("fingerprints", {}), dict)):
+        raise TableError(
+            f"{path / 'run.json'} is not the record of a run: copy the whole folder of the run anew"
+        )
     try:
         return Night(path.name or str(path), finish_rows(rows), record)
     except ValueError as error:

@@ -12,6 +12,7 @@ from hydra import compose, initialize_config_dir
 
 from operators.schema import METRICS, STORED_RESPONSE
 from operators.store import Store
+from operators.tables import TableError
 from pipelines import compare
 from pipelines.config import CONF, ConfigError
 from pipelines.rescore import rescore
@@ -130,9 +131,21 @@ def test_a_changed_scorer_is_computed_reported_and_refused_in_a_plain_comparison
         record = json.loads((folder / out / "run.json").read_text())
         del record["fingerprints"]
         (folder / out / "run.json").write_text(json.dumps(record))
-    with pytest.raises(ConfigError, match=r"do not say which scorers(.|\n)*M1: not recorded and not rec"):
+    with pytest.raises(
+        ConfigError, match=r"do not both say which scorers(.|\n)*M1: not recorded and not rec"
+    ):
         compared()
-    assert "# Drift: two" in compared("force=true")
+    assert "# Drift: two" in compared("force=true", f"out={folder / 'new' / 'drift'}")
+    assert json.loads((folder / "new" / "drift" / "drift.json").read_text())["last"] == "one"
+    (folder / "two" / "run.json").write_text(json.dumps(second))
+    with pytest.raises(
+        ConfigError, match=r"do not both say which scorers(.|\n)*M1: not recorded and [0-9a-f]{16}"
+    ):
+        compared()
+    for record in ([1], None, {"fingerprints": "m1"}):
+        (folder / "two" / "run.json").write_text(json.dumps(record))
+        with pytest.raises(TableError, match=r"two/run.json is not the record of a run"):
+            compared()
     status, told = night(folder, "three")
     assert status == 3 and computed(folder, "three")["m2"] == 0, "the old scores are still there"
 
