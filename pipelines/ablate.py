@@ -7,6 +7,7 @@ python -m pipelines.ablate metric=m5 'backbones=[minilm_nli,"minilm_nli:granular
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from operators.ablation import agreement, means
 from operators.asked import PLACE, answered, names_in_results, stored_batches
 from operators.base import Spec, Stage
 from operators.extraction import Extract
+from operators.fingerprint import fingerprint
 from operators.schema import ITEM, METRICS
 from operators.store import Store, StoreError
 from operators.weights import require
@@ -101,7 +103,15 @@ def read_backbones(settings: Ablate) -> dict[str, Spec]:
     if len(wanted) < 2 or unknown:
         said = f"unknown backbone {unknown[0]!r}" if unknown else "two or more backbones are needed"
         raise ConfigError(f"config key backbones: {said}; {group} has {', '.join(have)}")
-    return {name: build(_option(loader, group, name), f"{group}={name}") for name in wanted}
+    built = {name: build(_option(loader, group, name), f"{group}={name}") for name in wanted}
+    prints = {name: fingerprint(spec) for name, spec in built.items()}
+    for one, other in combinations(wanted, 2):
+        if prints[one] == prints[other]:
+            raise ConfigError(
+                f"config key backbones: {one} and {other} are the same scorer, which agrees with itself whatever it is: leave "
+                "one out"
+            )
+    return built
 
 
 def _option(loader: Any, group: str, name: str) -> DictConfig:
@@ -177,4 +187,4 @@ def stop_if_failing(limit: float, journal: Journal, backbones: list[str]) -> Non
 
 
 if __name__ == "__main__":
-    entry("ablate", main)
+    entry("ablate", main, lists=("backbones",))

@@ -32,6 +32,10 @@ def run(folder, *overrides):
         (["metric=m5", "backbones=[minilm_nli]"], "two or more .*roberta_large_mnli"),
         (["metric=m5", "backbones=[minilm_nli,bert]"], "unknown backbone 'bert'.*distilbert_mnli"),
         (["metric=m5", "backbones=[minilm_nli,'minilm_nli:granulary=whole']"], "did you mean 'granularity'"),
+        (
+            ["metric=m5", "backbones=[minilm_nli,'minilm_nli:granularity=sentence_minmax']"],
+            "minilm_nli and minilm_nli:granularity=sentence_minmax are the same scorer",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_what_there_is(overrides, said):
