@@ -15,8 +15,9 @@ from typing import Any
 import hydra
 from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import ValidationError as ValidationFailed
 from pydantic import ValidationError
 
 from operators.chat_faults import looks_like_a_key
@@ -42,7 +43,9 @@ def refuse_no_option(arguments: Iterable[str], conf: Path, config_name: str) -> 
     schema = ConfigStore.instance().load(f"{config_name}_schema.yaml").node
     chosen = {group for group, option in defaults(conf, config_name).items() if option}
     for word in arguments:
-        found = re.fullmatch(r"~([\w/]+)(?:=.*)?|\+{0,2}([\w/]+)=(?:null|None|~)?", word)
+        found = re.fullmatch(
+            r"~([\w/]+)(?:=.*)?|\+{0,2}([\w/]+)=(?:null|None|~|-?[\d.]+|[Tt]rue|[Ff]alse)?", word
+        )
         group = (found[1] or found[2]) if found else None
         spared = found and found[1] in chosen and schema.get(group) == {}
         if group and (conf / group).is_dir() and not spared:
@@ -162,13 +165,23 @@ def explain_composition(error: HydraException) -> str:
     fields = _fields(OmegaConf.get_type(node)) or _fields(target_of(node))
     present = [str(one) for one in node if not str(one).startswith("_")]
     if cause.key is None or key in present or key in _fields(OmegaConf.get_type(node)):
-        return f"config key {full}: {str(cause.msg).splitlines()[0]}"
+        return f"config key {full}: {_kind_needed(cause, node, key, full) or str(cause.msg).splitlines()[0]}"
     if key in fields:
         return f"config key {full}: no file sets it, so it is added: +{full}=..."
     if not fields:
         has = f" Set here: {', '.join(sorted(present))}." if present else ""
         return f"unknown config key {full!r}.{has} A further one is added: +{full}=..."
     return unknown_key(full, {*fields, *present})
+
+
+def _kind_needed(cause: OmegaConfBaseException, node: DictConfig, key: str, full: str) -> str | None:
+    """What to write instead of one value where a mapping or a list stands; None where something else is wrong."""
+    held = node._get_node(key) if isinstance(cause, ValidationFailed) else None
+    if isinstance(held, ListConfig):
+        return f"a list is needed: '{full}=[A,B]', or '{full}=[A]' for one"
+    if isinstance(held, DictConfig) and (fields := _fields(OmegaConf.get_type(held))):
+        return f"it has keys of its own: set {', '.join(f'{full}.{name}=...' for name in fields)}"
+    return None
 
 
 def _no_such_option(error: MissingConfigException) -> str:

@@ -4,6 +4,7 @@ import pytest
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
+import pipelines.ablate_settings
 import pipelines.build_mugen_settings  # noqa: F401 - registers the schema of build_mugen
 from operators.chat_api import ChatEndpoint
 from pipelines.config import (
@@ -82,7 +83,17 @@ def test_what_is_no_step_or_no_number_is_named_by_its_key(node, words):
 
 
 @pytest.mark.parametrize(
-    "word", ["model=null", "~model", "~model=cascade", "model=", "scorers/m1=null", "+cluster=null"]
+    "word",
+    [
+        "model=null",
+        "~model",
+        "~model=cascade",
+        "model=",
+        "scorers/m1=null",
+        "+cluster=null",
+        "+cluster=3",
+        "model=True",
+    ],
 )
 def test_a_group_without_an_option_is_refused_with_its_options(word):
     group = word.strip("+~").partition("=")[0]
@@ -231,3 +242,27 @@ def test_what_does_not_compose_is_named_with_what_is_allowed(override, words):
     with pytest.raises(HydraException) as error:
         composed(override)
     assert words in explain_composition(error.value)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "override", "words"),
+    [
+        ("store", "store=/data/store", "config key store: it has keys of its own: set store.root=..."),
+        (
+            "store",
+            "forget=abc",
+            "config key forget: a list is needed: 'forget=[A,B]', or 'forget=[A]' for one",
+        ),
+        ("ablate", "backbones=smollm2", "config key backbones: a list is needed"),
+        (
+            "aria_eval",
+            "cluster.m1=3",
+            "config key cluster.m1: it has keys of its own: set cluster.m1.cpus=..., ",
+        ),
+        ("store", "delete=maybe", "config key delete: Value 'maybe' is not a valid bool"),
+    ],
+)
+def test_one_value_where_a_mapping_or_a_list_stands_is_told_what_to_write(pipeline, override, words):
+    with pytest.raises(HydraException) as error:
+        composed(override, pipeline=pipeline)
+    assert explain_composition(error.value).startswith(words)
