@@ -71,10 +71,15 @@ def session(cluster: object) -> Iterator[None]:
             "include_dashboard": False,
         }
     )
-    with _without_native_chatter():
-        ray.init(
-            address=cluster.address or "local", log_to_driver=False, logging_level=logging.ERROR, **local
-        )
+    try:
+        with _without_native_chatter():
+            ray.init(
+                address=cluster.address or "local", log_to_driver=False, logging_level=logging.ERROR, **local
+            )
+    except (ConnectionError, ValueError, ray.exceptions.AuthenticationError) as error:
+        if not cluster.address:
+            raise
+        raise room.ResourceError(_no_cluster(cluster.address, error)) from error
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False  # Ray shows one bar per operator; a run shows one per phase
     context.max_errored_blocks = 0  # an exception in a stage stops the run: nothing is dropped silently
@@ -83,6 +88,18 @@ def session(cluster: object) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _no_cluster(address: str, error: Exception) -> str:
+    """Why there is no Ray at `address`, and what to do."""
+    told = str(error).strip().partition("\n")[0].rstrip(".")
+    token = (
+        "" if "oken" not in told else "; RAY_AUTH_TOKEN must be that of the nodes, and RAY_AUTH_MODE=token"
+    )
+    return (
+        f"config key cluster.address: no Ray at {address!r}: {told}{token}. Start its nodes first (cluster/README.md), or "
+        "leave the key out to work on this machine alone"
+    )
 
 
 @contextmanager

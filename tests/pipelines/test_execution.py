@@ -14,7 +14,8 @@ from pydantic.dataclasses import dataclass
 from operators.base import Resources, Stage
 from operators.batching import Memo
 from operators.spool import Spool
-from pipelines.execution import run
+from pipelines.config import Cluster
+from pipelines.execution import run, session
 from pipelines.lookup import encoded
 from pipelines.room import ResourceError
 
@@ -201,3 +202,27 @@ def test_a_row_that_kills_every_worker_costs_itself_and_not_the_run(ray_session)
     assert [error and error.split(":")[0] for error in done["m1.error"].to_pylist()] == [None] * 5 + [
         "worker_died"
     ] + [None] * 6
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (ConnectionError("Could not find any running Ray instance. Please specify"), "could not find any"),
+        (ValueError("Invalid address format: nonsense"), "invalid address format"),
+        (ConnectionError("InvalidAuthToken: Authentication token is missing"), "RAY_AUTH_TOKEN must be"),
+    ],
+)
+def test_a_cluster_that_does_not_answer_is_told_in_one_sentence(monkeypatch, raised, told):
+    import ray
+
+    def refused(**_):
+        raise raised
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", refused)
+    sentence = f"(?i)cluster.address: no Ray at 'auto': .*{told}.*Start its nodes"
+    with pytest.raises(ResourceError, match=sentence), session(Cluster(address="auto")):
+        pass
+    # No cluster was asked for: not the user's to mend.
+    with pytest.raises(type(raised)), session(Cluster()):
+        pass
