@@ -199,7 +199,7 @@ class ProbeAudio:
     version: ClassVar[int] = 1
 
     max_seconds: float = MAX_SECONDS
-    deadline_seconds: float = execution_field(120.0)
+    deadline_seconds: float = execution_field(120.0, gt=0)
 
     def build(self) -> Callable[[Batch], Batch]:
         """Start no process yet: the first clip does."""

@@ -146,6 +146,8 @@ def _check_values(settings: Any) -> None:
             _at_least(stage, f"cluster.{name}", cpus=0, gpus=0, actors=1, batch_size=1)
     if (store := getattr(settings, "store", None)) is not None and not store.root.strip():
         raise ConfigError("config key store.root: name a folder or a URI such as s3://bucket/prefix")
+    if (rows := getattr(settings, "rows_at_once", 1)) < 1:
+        raise ConfigError(f"config key rows_at_once: at least 1, not {rows}")
     limit = getattr(settings, "max_failure_rate", None)
     if limit is not None and not 0 <= limit <= 1:
         raise ConfigError(f"config key max_failure_rate: from 0 to 1, not {limit}")

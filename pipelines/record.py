@@ -90,16 +90,22 @@ def write_predictions(folder: Path, files: Mapping[str, list[dict[str, Any]]]) -
     """
     target = folder / "predictions"
     target.mkdir(parents=True, exist_ok=True)
-    written: set[Path] = set()
+    written: set[str] = set()
     for name, rows in files.items():
-        safe = re.sub(r"[^\w.-]+", "_", name).strip(".") or "model"
-        path, number = target / f"{safe}.json", 1
-        while path in written:
-            path, number = target / f"{safe}-{number}.json", number + 1
-        written.add(path)
+        safe = _cut(re.sub(r"[^\w.-]+", "_", name)).strip(".") or "model"
+        own, number = safe, 1
+        while own.casefold() in written:  # disks may not tell capitals from small letters
+            own, number = f"{safe}-{number}", number + 1
+        written.add(own.casefold())
         text = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
         # Half of a surrogate pair, which JSON may hold and UTF-8 may not, is escaped as it was in the benchmark's file.
-        path.write_bytes(text.encode("utf-8", "backslashreplace"))
+        (target / f"{own}.json").write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def _cut(name: str) -> str:
+    """`name`, or its two ends where it is longer than the 255 bytes that disks take, less a number and an ending."""
+    whole = name.encode()
+    return name if len(whole) <= 200 else (whole[:120] + whole[-80:]).decode(errors="ignore")
 
 
 def write_record(

@@ -45,7 +45,7 @@ class CausalLM:
     gguf_file: str | None = None
     dtype: Dtype = "float32"
     device: str | None = execution_field(None)
-    tokens_per_batch: int | None = execution_field(None)
+    tokens_per_batch: int | None = execution_field(None, ge=1)
     memory_gb: float | None = execution_field(None, gt=0)
     conversion: int | None = field(init=False, default=None)
 

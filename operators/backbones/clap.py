@@ -41,8 +41,8 @@ class Clap:
     weights: Weights
     max_tokens: int = 77
     template: str = "{}"
-    windows_per_batch: int = execution_field(16)
-    tokens_per_batch: int | None = execution_field(None)
+    windows_per_batch: int = execution_field(16, ge=1)
+    tokens_per_batch: int | None = execution_field(None, ge=1)
     device: str | None = execution_field(None)
 
     def load(self) -> LoadedClap:

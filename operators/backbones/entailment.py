@@ -37,7 +37,7 @@ class SequenceClassifier:
 
     weights: Weights
     max_tokens: int = 512
-    tokens_per_batch: int | None = execution_field(None)
+    tokens_per_batch: int | None = execution_field(None, ge=1)
     device: str | None = execution_field(None)
 
     def load(self) -> PairScorer:
@@ -75,7 +75,7 @@ class MiniLMAdapter:
     base: Weights
     adapter: Weights = Weights(BUILT_IN_ADAPTER)
     max_tokens: int = 512
-    tokens_per_batch: int | None = execution_field(None)
+    tokens_per_batch: int | None = execution_field(None, ge=1)
     device: str | None = execution_field(None)
 
     def load(self) -> PairScorer:

@@ -31,7 +31,7 @@ class SentenceEncoder:
 
     weights: Weights
     max_tokens: int = 384
-    tokens_per_batch: int | None = execution_field(None)
+    tokens_per_batch: int | None = execution_field(None, ge=1)
     device: str | None = execution_field(None)
 
     def load(self) -> LoadedSentenceEncoder:

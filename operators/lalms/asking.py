@@ -60,7 +60,7 @@ class Lalm:
     temperature: float = Field(0.0, ge=0)
     top_p: float | None = Field(None, gt=0, le=1)
     seed: int = Field(0, ge=0)
-    voting_temperature: float | None = execution_field(None)
+    voting_temperature: float | None = execution_field(None, ge=0)
 
     def __post_init__(self) -> None:
         if self.prompt is not None and self.prompt.fields - {"question", "choices"}:

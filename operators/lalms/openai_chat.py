@@ -47,7 +47,7 @@ class OpenAIChat(Lalm):
     temperature: float | None = Field(0.0, ge=0)
     sample_rate: int | None = Field(None, ge=1000)
     send_seed: bool = True
-    max_request_mb: float | None = execution_field(None)
+    max_request_mb: float | None = execution_field(None, gt=0)
 
     def check(self) -> None:
         """Raise ChatUnavailable for what is certain to fail: no key, no client package."""

@@ -60,7 +60,7 @@ class TransformersChat(Lalm):
     chat_template: str | None = None
     remote_code: str | None = None
     device: str | None = execution_field(None)
-    rows_at_once: int = execution_field(8)
+    rows_at_once: int = execution_field(8, ge=1)
     packages: tuple[str, ...] = execution_field(())
     memory_gb: float | None = execution_field(None, gt=0)
 

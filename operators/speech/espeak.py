@@ -51,7 +51,7 @@ class EspeakPresets:
     presets: dict[str, Prosody]
     variation: float = Field(0.15, ge=0, lt=1)
     seed: int = 0
-    timeout_seconds: float = execution_field(60.0)
+    timeout_seconds: float = execution_field(60.0, gt=0)
 
     @property
     def emotions(self) -> frozenset[str]:

@@ -4,13 +4,44 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from pydantic import ConfigDict
+from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
 
+from operators.audio import ProbeAudio
+from operators.backbones.causal_lm import CausalLM
+from operators.backbones.clap import Clap
+from operators.backbones.entailment import SequenceClassifier
+from operators.backbones.sentence_encoder import SentenceEncoder
+from operators.backbones.speech_recogniser import SpeechRecogniser
+from operators.backbones.yamnet import Yamnet
 from operators.fingerprint import canonical, execution_field, fingerprint, key_columns, row_keys
+from operators.lalms.openai_chat import OpenAIChat
+from operators.lalms.transformers_chat import TransformersChat
 from operators.weights import Weights
 
 STRICT = ConfigDict(extra="forbid")
+
+
+# How something is computed bears on no fingerprint, but on whether it can be computed.
+@pytest.mark.parametrize(
+    ("spec", "field", "value"),
+    [
+        (TransformersChat, "rows_at_once", 0),
+        (TransformersChat, "rows_at_once", -1),
+        (TransformersChat, "voting_temperature", -0.2),
+        (OpenAIChat, "max_request_mb", 0),
+        (ProbeAudio, "deadline_seconds", 0),
+        (CausalLM, "tokens_per_batch", 0),
+        (SentenceEncoder, "tokens_per_batch", 0),
+        (SequenceClassifier, "tokens_per_batch", 0),
+        (Clap, "windows_per_batch", 0),
+        (Yamnet, "threads", 0),
+        (SpeechRecogniser, "cpu_threads", -1),
+    ],
+)
+def test_a_number_with_which_nothing_can_be_computed_is_refused_when_it_is_given(spec, field, value):
+    with pytest.raises(ValidationError, match=f"{field}\n.*greater than"):
+        spec(**{field: value})
 
 
 @dataclass(frozen=True, config=STRICT)

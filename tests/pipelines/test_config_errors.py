@@ -5,7 +5,8 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 import pipelines.ablate_settings
-import pipelines.build_mugen_settings  # noqa: F401 - registers the schema of build_mugen
+import pipelines.build_mugen_settings
+import pipelines.rescore_settings  # noqa: F401 - registers the schema of rescore
 from operators.chat_api import ChatEndpoint
 from pipelines.config import (
     CONF,
@@ -138,6 +139,11 @@ def test_a_group_of_which_any_number_may_be_chosen_may_be_emptied():
 def test_resources_that_no_machine_has_are_refused(override, words):
     with pytest.raises(ConfigError, match=f"^{words}$"):
         plain(composed(override))
+
+
+def test_portions_of_no_rows_are_refused():
+    with pytest.raises(ConfigError, match=r"^config key rows_at_once: at least 1, not 0$"):
+        plain(composed("rows_at_once=0", pipeline="rescore"))
 
 
 def test_a_rule_between_fields_is_said_without_all_of_their_values():

@@ -370,6 +370,16 @@ def test_predictions_of_odd_ids_are_found_and_can_be_written(tmp_path):
         assert texts == {"m.json": "[]\n", "m_.json": "[]\n", "m_-1.json": "[]\n"}
 
 
+def test_names_of_models_that_no_disk_takes_or_tells_apart_have_one_file_each(tmp_path):
+    names = ["x" * 400, "x" * 401, "y" * 400 + "-trial0", "\u8c01" * 120, "M", "m", ".."]
+    write_predictions(tmp_path, {name: [{"of": name}] for name in names})
+    written = {path.stem: json.loads(path.read_text("utf-8"))[0]["of"] for path in tmp_path.rglob("*.json")}
+    assert len({stem.casefold() for stem in written}) == len(names) and sorted(written.values()) == sorted(
+        names
+    )
+    assert {"M", "m-1", "model", "x" * 200, "x" * 200 + "-1", "y" * 193 + "-trial0"} < set(written)
+
+
 def test_the_environment_says_where_each_benchmark_of_a_sweep_lies(tmp_path, monkeypatch):
     config = OmegaConf.load(CONF / "benchmark" / "mmar.yaml")
     monkeypatch.delenv("MMAR_PATH", raising=False)
