@@ -6,6 +6,7 @@ Identity (model, benchmark, scorers) and execution (cluster, store) are separate
 from __future__ import annotations
 
 import dataclasses
+import errno
 import functools
 import math
 import os
@@ -210,6 +211,14 @@ def entry(config_name: str, task: Callable[[DictConfig], None], lists: Sequence[
                 task(config)
             except (ConfigError, OmegaConfBaseException, *MENDABLE) as error:
                 sys.exit(f"error: {error}")
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                    raise
+                where = f" ({error.filename})" if error.filename else ""
+                sys.exit(
+                    f"error: {os.strerror(error.errno)} where this run writes its tables{where}: make room, or set out=<folder "
+                    "on another disk>, and run the same command again; what is in the store is safe"
+                )
 
     try:
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(readable)()

@@ -1,5 +1,6 @@
 """Every option of every group composes and builds; wrong keys and types are named with what is allowed."""
 
+import errno
 import importlib
 import re
 import tomllib
@@ -10,12 +11,13 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import get_class
 from omegaconf import OmegaConf
 
+import pipelines.rescore_settings  # noqa: F401 - registers the schema of compare
 from operators.base import Resources, Stage
 from operators.fingerprint import canonical
 from operators.lalms.openai_chat import OpenAIChat
 from operators.schema import METRICS
 from operators.weights import WeightsError
-from pipelines.config import CONF, ConfigError, RefuseCredentials, as_lists, build, plain
+from pipelines.config import CONF, ConfigError, RefuseCredentials, as_lists, build, entry, plain
 from pipelines.memory import need
 from tests.pipelines.cli import aria_eval, composed
 
@@ -230,3 +232,35 @@ def test_secrets_in_a_config_are_refused_by_key_and_what_only_looks_like_one_is_
     ) as ended:
         RefuseCredentials().on_multirun_start(OmegaConf.create(held))
     assert "hush" not in str(ended.value)
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (
+            OSError(errno.ENOSPC, "in Arrow's words"),
+            "error: No space left on device where this run writes its tables: make",
+        ),
+        (
+            OSError(errno.EFBIG, "too large", "runs/a/x"),
+            "error: File too large where this run writes its tables (runs/a/x)",
+        ),
+    ],
+)
+def test_a_full_disk_beside_the_store_is_no_traceback(monkeypatch, raised, told):
+    def full(config):
+        raise raised
+
+    monkeypatch.setattr("sys.argv", ["compare", "last=a", "now=b"])
+    with pytest.raises(SystemExit) as ended:
+        entry("compare", full)
+    assert str(ended.value).startswith(told) and "out=<folder on another disk>" in str(ended.value)
+
+
+def test_another_error_of_the_system_is_not_taken_for_a_full_disk(monkeypatch):
+    def broken(config):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("sys.argv", ["compare", "last=a", "now=b"])
+    with pytest.raises(OSError, match="Input/output"):
+        entry("compare", broken)
