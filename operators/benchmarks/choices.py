@@ -46,38 +46,46 @@ def as_written(cell: Any) -> Any:
     return _lettered(spelled_list(cell))
 
 
-def gold_of(answer: Any, choices: Sequence[str], text_column: bool = False) -> int:
+def gold_of(
+    answer: Any, choices: Sequence[str], text_column: bool = False, label_column: bool = False
+) -> int:
     """Index of the one choice that `answer` names, as `readings` takes it. Raises RowError; never guesses.
 
     Reasons: those of `readings`, and ambiguous_answer.
     """
-    meant = sorted(readings(answer, choices, text_column))
+    meant = sorted(readings(answer, choices, text_column, label_column))
     if len(meant) > 1:
         either = " or ".join(f"{short(choices[index])} (answer_index {index})" for index in meant)
         raise RowError(f"ambiguous_answer: {short(answer)} may mean {either}; say which with answer_index")
     return meant[0]
 
 
-def readings(answer: Any, choices: Sequence[str], text_column: bool = False) -> set[int]:
+def readings(
+    answer: Any, choices: Sequence[str], text_column: bool = False, label_column: bool = False
+) -> set[int]:
     """Indices of the choices that `answer` may name, by text, label, or both; at least one.
 
     A number that is the text of one choice may also count the choices from 0, as `answer_index` does: then it
     has both readings. In a column that holds texts (`text_column`) digits written as text are texts. A number
-    that is the text of no choice is never taken for an index.
+    that is the text of no choice is never taken for an index. A letter that is the text of one choice, to the letter, is
+    that one, but where the column holds labels (`label_column`) it may be a label, too.
 
     Raises RowError: missing_answer, bad_answer (not a text), answer_not_in_choices.
     """
     text = text_of(answer, "answer").strip()
     if not text:
         raise RowError("missing_answer: the row has no answer")
+    label = _LABEL.fullmatch(text)
     if text in choices:
         counted = (
             {int(text)} if is_digits(answer) and not (text_column and isinstance(answer, str)) else set()
         )
+        if label and label_column:
+            counted.add(_position(label[1] or label[2]))
         return {list(choices).index(text)} | (counted & set(range(len(choices))))
     folded = [_fold(choice) for choice in choices]
     meant = _where(text, folded)
-    if label := _LABEL.fullmatch(text):
+    if label:
         letter = label[1] or label[2]
         meant |= _where(letter, folded) | ({_position(letter)} & set(range(len(choices))))
     elif labelled := _LABELLED.fullmatch(text):
@@ -86,6 +94,14 @@ def readings(answer: Any, choices: Sequence[str], text_column: bool = False) -> 
         hint = "; an index from 0 stands in the column answer_index" if is_digits(answer) else ""
         raise RowError(f"answer_not_in_choices: {short(text)} is none of {short(list(choices))}{hint}")
     return meant
+
+
+def is_label(answer: Any, choices: Sequence[str]) -> bool:
+    """Whether an answer can only be the label of a choice, such as B or (B), being the text of none."""
+    if not isinstance(answer, str) or not (label := _LABEL.fullmatch(answer.strip())):
+        return False
+    letter = label[1] or label[2]
+    return _position(letter) < len(choices) and not _where(letter, [_fold(choice) for choice in choices])
 
 
 def is_digits(answer: Any) -> bool:

@@ -11,7 +11,7 @@ Columns (COLUMNS lists the other accepted names; columns that play no part are i
   "(A)", "B." that stand before every choice, in order, are taken off.
 - `answer`: the text of a choice, compared without case and outer space, with or without its label
   ("(B) cat"); or a label alone ("B", "(B)"). A label that is also the text of another choice is refused
-  unless it is that text to the letter. A number is a text too, never an index; but 2 for the choices "1", "2",
+  unless it is that text to the letter, and no answer of the file is a label for certain. A number is a text too, never an index; but 2 for the choices "1", "2",
   "3" could be either (index 2 is "3") and is refused (`ambiguous_answer`). Digits in quotes are texts where the
   column holds anything but digits; a CSV file puts all in quotes. `answer_index` counts from 0, in place of
   `answer` or beside it, where it settles what `answer` leaves open and must agree with the rest.
@@ -27,13 +27,14 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
 from typing import Any, Literal
 
 import pyarrow as pa
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from operators.benchmarks.choices import choices_of, gold_of, is_digits, readings, spelled_list
+from operators.benchmarks.choices import choices_of, gold_of, is_digits, is_label, readings, spelled_list
 from operators.benchmarks.identity import settled_table
 from operators.benchmarks.locations import folder_of, locate, resolved
 from operators.columns import (
@@ -131,6 +132,7 @@ class Manifest:
         root = resolved(self.audio_root or folder_of(self.path))
         text_answers = any(_is_word(row.get(parts.get("answer", ""))) for row in rows)
         reader = _Reader(self, self.name or stem(self.path), root, parts, choice_columns, text_answers)
+        reader = replace(reader, label_answers=any(map(reader.answers_with_a_label, rows)))
         return settled_table(file, [reader.item(row) for row in rows], self.limit, ITEM)
 
     def yardsticks(self) -> dict[str, str]:
@@ -154,6 +156,7 @@ class _Reader:
     parts: Mapping[str, str]
     choice_columns: Sequence[str]
     text_answers: bool
+    label_answers: bool = False
 
     def item(self, row: Row) -> dict[str, Any]:
         """The item of one row, with its `place`. A bad row keeps what could be read of it."""
@@ -174,6 +177,14 @@ class _Reader:
         except RowError as error:
             item["item_error"] = encodable(str(error))
         return item
+
+    def answers_with_a_label(self, row: Row) -> bool:
+        """Whether the answer of a row shows that the column holds labels."""
+        answer = self._cell(row, "answer")
+        try:
+            return _is_word(answer) and len(answer) < 9 and is_label(answer, choices_of(self._choices(row)))
+        except RowError:
+            return False
 
     def _cell(self, row: Row, part: str) -> Any:
         cell = row.get(self.parts[part]) if part in self.parts else None
@@ -201,12 +212,13 @@ class _Reader:
 
     def _gold(self, row: Row, choices: Sequence[str]) -> int:
         index, answer = self._cell(row, "answer_index"), self._cell(row, "answer")
+        column = (self.text_answers, self.label_answers)
         if index in (None, ""):
-            return gold_of(answer, choices, self.text_answers)
+            return gold_of(answer, choices, *column)
         number = number_of(index, "answer_index")
         if number >= len(choices):
             raise RowError(f"answer_not_in_choices: answer_index {number} (from 0) of {len(choices)}")
-        if answer not in (None, "") and number not in readings(answer, choices, self.text_answers):
+        if answer not in (None, "") and number not in readings(answer, choices, *column):
             raise RowError(f"ambiguous_answer: {short(answer)} is not the choice of answer_index {number}")
         return number
 

@@ -11,7 +11,8 @@ names under which results are broken down; the audio comes as a tar. What differ
 A prediction file is the list of questions with the text of the chosen option, empty where the response has no answer, under
 every key of PREDICTIONS: the official scripts, and their versions, differ in which one they read. They pass over a question
 without such a key, and end at one without choices or an answer: what is no item has no key, as it is in no accuracy of ours,
-and what cannot be read at all is left out. `model=recorded` reads the file back.
+and what cannot be read at all is left out. They compare words: a choice without one, such as "-", is never right there.
+`model=recorded` reads the file back.
 """
 
 from __future__ import annotations

@@ -398,6 +398,16 @@ def test_digits_are_texts_in_a_column_of_texts(tmp_path):
     assert Manifest(str(path)).load()["item_error"][0].as_py().startswith("ambiguous_answer")
 
 
+def test_a_letter_is_no_text_for_certain_in_a_column_that_holds_labels(tmp_path):
+    notes = {**GOOD, "id": "q2", "choices": ["G", "C", "A"], "answer": "A"}
+    labelled = {**GOOD, "answer": "B"}
+    assert [item["gold_index"] for item in load(tmp_path, GOOD, notes)] == [1, 2]
+    rows = load(tmp_path, labelled, notes, {**notes, "id": "q3", "answer_index": 0})
+    assert [item["gold_index"] for item in rows] == [1, None, 0]
+    either = "'A' may mean 'G' (answer_index 0) or 'A' (answer_index 2); say which with answer_index"
+    assert rows[1]["item_error"].startswith(f"ambiguous_answer: {either}")
+
+
 def test_answer_index_settles_a_label_that_is_also_a_text(tmp_path):
     row = {**GOOD, "choices": ["B", "A"], "answer": "a"}
     assert load(tmp_path, row)[0]["item_error"].startswith("ambiguous_answer")
