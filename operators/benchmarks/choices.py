@@ -46,6 +46,11 @@ def as_written(cell: Any) -> Any:
     return _lettered(spelled_list(cell))
 
 
+def marked(cell: Any, choices: Sequence[str]) -> bool:
+    """Whether `choices_of` took a label off each of the `choices` that it read in a cell."""
+    return all(str(text).strip() != choice for text, choice in zip(as_written(cell), choices, strict=True))
+
+
 def gold_of(
     answer: Any, choices: Sequence[str], text_column: bool = False, label_column: bool = False
 ) -> int:
@@ -68,7 +73,7 @@ def readings(
     A number that is the text of one choice may also count the choices from 0, as `answer_index` does: then it
     has both readings. In a column that holds texts (`text_column`) digits written as text are texts. A number
     that is the text of no choice is never taken for an index. A letter that is the text of one choice, to the letter, is
-    that one, but where the column holds labels (`label_column`) it may be a label, too.
+    that one, but where the column or the choices have labels (`label_column`) it may be a label, too.
 
     Raises RowError: missing_answer, bad_answer (not a text), answer_not_in_choices.
     """
@@ -96,12 +101,21 @@ def readings(
     return meant
 
 
-def is_label(answer: Any, choices: Sequence[str]) -> bool:
-    """Whether an answer can only be the label of a choice, such as B or (B), being the text of none."""
+def is_label(answer: Any, cell: Any) -> bool:
+    """Whether an answer can only be the label of one of a cell's choices, such as B or (B), being the text of none."""
     if not isinstance(answer, str) or not (label := _LABEL.fullmatch(answer.strip())):
+        return False
+    try:
+        choices = choices_of(cell)
+    except RowError:
         return False
     letter = label[1] or label[2]
     return _position(letter) < len(choices) and not _where(letter, [_fold(choice) for choice in choices])
+
+
+def is_word(cell: Any) -> bool:
+    """Whether a cell is a text that is neither empty nor digits."""
+    return isinstance(cell, str) and bool(cell.strip()) and not is_digits(cell)
 
 
 def is_digits(answer: Any) -> bool:

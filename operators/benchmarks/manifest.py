@@ -11,13 +11,13 @@ Columns (COLUMNS lists the other accepted names; columns that play no part are i
   "(A)", "B." that stand before every choice, in order, are taken off.
 - `answer`: the text of a choice, compared without case and outer space, with or without its label
   ("(B) cat"); or a label alone ("B", "(B)"). A label that is also the text of another choice is refused
-  unless it is that text to the letter, and no answer of the file is a label for certain. A number is a text too, never an index; but 2 for the choices "1", "2",
-  "3" could be either (index 2 is "3") and is refused (`ambiguous_answer`). Digits in quotes are texts where the
-  column holds anything but digits; a CSV file puts all in quotes. `answer_index` counts from 0, in place of
-  `answer` or beside it, where it settles what `answer` leaves open and must agree with the rest.
+  unless it is that text to the letter, the choices have no labels and no answer of the file is one for certain.
+  A number is a text too, never an index; but 2 for the choices "1", "2", "3" could be either (index 2 is "3") and
+  is refused (`ambiguous_answer`). Digits in quotes are texts where the column holds anything but digits; a CSV
+  file puts all in quotes. `answer_index` counts from 0, in place of `answer` or beside it, where it settles what
+  `answer` leaves open and must agree with the rest.
 - `audio`: a path relative to `audio_root`, an absolute path, a URI, or several of these as a list or
-  "a.wav | b.wav" (a path that holds "|" goes into a list). operators.benchmarks.locations says where they
-  may lie.
+  "a.wav | b.wav" (a path that holds "|" goes into a list); operators.benchmarks.locations: where they may lie.
 - `category`, optional.
 """
 
@@ -34,7 +34,15 @@ import pyarrow as pa
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from operators.benchmarks.choices import choices_of, gold_of, is_digits, is_label, readings, spelled_list
+from operators.benchmarks.choices import (
+    choices_of,
+    gold_of,
+    is_label,
+    is_word,
+    marked,
+    readings,
+    spelled_list,
+)
 from operators.benchmarks.identity import settled_table
 from operators.benchmarks.locations import folder_of, locate, resolved
 from operators.columns import (
@@ -130,7 +138,7 @@ class Manifest:
                 example = f"No audio? benchmark.require_audio=false scores everything but M1.\n{EXAMPLE}"
             raise missing_columns(file, rows, COLUMNS, missing, "benchmark.columns", example)
         root = resolved(self.audio_root or folder_of(self.path))
-        text_answers = any(_is_word(row.get(parts.get("answer", ""))) for row in rows)
+        text_answers = any(is_word(row.get(parts.get("answer", ""))) for row in rows)
         reader = _Reader(self, self.name or stem(self.path), root, parts, choice_columns, text_answers)
         reader = replace(reader, label_answers=any(map(reader.answers_with_a_label, rows)))
         return settled_table(file, [reader.item(row) for row in rows], self.limit, ITEM)
@@ -180,11 +188,7 @@ class _Reader:
 
     def answers_with_a_label(self, row: Row) -> bool:
         """Whether the answer of a row shows that the column holds labels."""
-        answer = self._cell(row, "answer")
-        try:
-            return _is_word(answer) and len(answer) < 9 and is_label(answer, choices_of(self._choices(row)))
-        except RowError:
-            return False
+        return is_label(self._cell(row, "answer"), self._choices(row))
 
     def _cell(self, row: Row, part: str) -> Any:
         cell = row.get(self.parts[part]) if part in self.parts else None
@@ -212,7 +216,7 @@ class _Reader:
 
     def _gold(self, row: Row, choices: Sequence[str]) -> int:
         index, answer = self._cell(row, "answer_index"), self._cell(row, "answer")
-        column = (self.text_answers, self.label_answers)
+        column = (self.text_answers, self.label_answers or marked(self._choices(row), choices))
         if index in (None, ""):
             return gold_of(answer, choices, *column)
         number = number_of(index, "answer_index")
@@ -233,10 +237,6 @@ class _Reader:
         if not all(path.strip() for path in paths):
             raise RowError(f"no_audio: a path is empty in {short(cell)}")
         return [locate(path.strip(), self.root, self.config.allow_outside) for path in paths]
-
-
-def _is_word(cell: Any) -> bool:
-    return isinstance(cell, str) and bool(cell.strip()) and not is_digits(cell)
 
 
 def _choice_columns(file: str, columns: Sequence[str]) -> list[str]:

@@ -404,8 +404,14 @@ def test_a_letter_is_no_text_for_certain_in_a_column_that_holds_labels(tmp_path)
     assert [item["gold_index"] for item in load(tmp_path, GOOD, notes)] == [1, 2]
     rows = load(tmp_path, labelled, notes, {**notes, "id": "q3", "answer_index": 0})
     assert [item["gold_index"] for item in rows] == [1, None, 0]
+    rows = load(
+        tmp_path,
+        {**notes, "choices": ["(A) G", "(B) C", "(C) A"]},
+        {**notes, "choices": ["G ", " C", "A"], "id": "q3"},
+    )
+    assert [item["gold_index"] for item in rows] == [None, 2], "a row's own labels are as good a sign"
     either = "'A' may mean 'G' (answer_index 0) or 'A' (answer_index 2); say which with answer_index"
-    assert rows[1]["item_error"].startswith(f"ambiguous_answer: {either}")
+    assert rows[0]["item_error"].startswith(f"ambiguous_answer: {either}")
 
 
 def test_answer_index_settles_a_label_that_is_also_a_text(tmp_path):
