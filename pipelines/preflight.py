@@ -20,6 +20,8 @@ CHOOSE_LENGTH = (
     "set model.limits.over_long=skip to leave those rows out by name, or =truncate to let the model hear the beginning of "
     "their clips, which their rows then say"
 )
+# Clips are cut one by one: no limit on all of them says how much of each is to be heard.
+OF_EACH = ", with as many seconds of each in model.limits.max_seconds as fit together"
 
 
 def check_ready(model: Any) -> None:
@@ -96,7 +98,7 @@ def _too_large(model: Any, items: Iterable[dict[str, Any]]) -> Iterator[tuple[st
 
 def _advice(reason: str) -> str:
     if reason.startswith("audio_too_long"):
-        return CHOOSE_LENGTH
+        return CHOOSE_LENGTH + (OF_EACH if "together" in reason else "")
     if reason.startswith("request_too_large"):
         return (
             "set model.limits.over_long=skip to leave those rows out by name, model.sample_rate=16000 to send less of clips "
