@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,17 @@ from operators.modes import Profile, modes_of_profiles
 from operators.perturbation_effects import Behaviour, mode_of_behaviour
 
 _MEANS = ("m2_inter_step_coherence", "m4_step_causality", "m5_reasoning_progress")
+NEEDED = frozenset(
+    {
+        "model",
+        "benchmark",
+        "group_kind",
+        "n_items",
+        "accuracy",
+        "aria_mean",
+        *(f"{name}_mean" for name in _MEANS),
+    }
+)
 MODES_TABLE = pa.schema(
     [
         ("model", pa.string()),
@@ -32,9 +44,9 @@ MODES_TABLE = pa.schema(
 def modes_side_by_side(behaviours: Mapping[str, Behaviour], summaries: Sequence[pa.Table]) -> pa.Table:
     """One row per model of either source (MODES_TABLE), best ARIA first; `agree` is null unless both gave a mode.
 
-    summaries: of `aggregate.summarise`; a model's means over several benchmarks are averaged, each benchmark alike, and so
-    are the intervals of accuracy and ARIA there (`intervals.interval_of_mean`; null where a summary has none). A model
-    without all of accuracy, ARIA, M2, M4 and M5 has no profile.
+    summaries: of `aggregate.summarise`, with NEEDED columns at least, and not `unlike`; a model's means over several benchmarks
+    are averaged, each benchmark alike, and so are the intervals of accuracy and ARIA there (`intervals.interval_of_mean`; null
+    where a summary has none). A model without all of accuracy, ARIA, M2, M4 and M5 has no profile.
     """
     measured = _measured(summaries)
     profiles = _profiles(measured)
@@ -51,6 +63,21 @@ def modes_side_by_side(behaviours: Mapping[str, Behaviour], summaries: Sequence[
             modes = modes[0], row["mode_from_behaviour"]
         rows.append(row | {"agree": None if None in modes else modes[0] == modes[1]})
     return pa.Table.from_pylist(rows, schema=MODES_TABLE)
+
+
+def unlike(summaries: Sequence[pa.Table]) -> str | None:
+    """Why profiles of these summaries cannot be compared: "high" means above the median of models on the same benchmarks, each
+    counted once. None: they can."""
+    measured = _measured(summaries)
+    places = {model: sorted(row["benchmark"] for row in measured[model]) for model in _profiles(measured)}
+    for model, names in places.items():
+        if twice := [name for name in {*names} if names.count(name) > 1]:
+            return f"{model} is measured twice on {min(twice)}"
+    (first, known), *others = [*places.items()] or [("", [])]
+    for model, names in others:
+        if names != known:
+            return f"{first} is measured on {', '.join(known)} and {model} on {', '.join(names)}"
+    return None
 
 
 def _of_behaviour(behaviour: Behaviour) -> dict[str, Any]:
@@ -86,7 +113,7 @@ def _profiles(measured: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, 
     return {
         model: Profile(*(sum(column) / len(column) for column in zip(*rows, strict=True)))
         for model, rows in values.items()
-        if None not in [value for row in rows for value in row]
+        if all(value is not None and isfinite(value) for row in rows for value in row)
     }
 
 

@@ -19,6 +19,7 @@ both stand side by side.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -53,8 +54,10 @@ def mode_of_profile(profile: Profile, accuracy: float, aria: float, meaning: flo
 
 
 def modes_of_profiles(profiles: Sequence[Profile]) -> list[Mode | None]:
-    """The mode of each model beside the others, "high" being above the median; None for all of fewer than three."""
-    if len(profiles) < LEAST_MODELS:
+    """The mode of each model beside the others, "high" being above the median; None for all of fewer than three, and for a
+    model of which a value is no number, which is none of the others' either."""
+    known = [one for one in profiles if all(map(isfinite, one))]
+    if len(known) < LEAST_MODELS:
         return [None] * len(profiles)
-    limits = [median(getattr(one, name) for one in profiles) for name in ("accuracy", "aria", "meaning")]
-    return [mode_of_profile(one, *limits) for one in profiles]
+    limits = [median(getattr(one, name) for one in known) for name in ("accuracy", "aria", "meaning")]
+    return [mode_of_profile(one, *limits) if one in known else None for one in profiles]

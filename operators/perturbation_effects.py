@@ -183,7 +183,7 @@ def _effect(
         "accuracy": correct / len(judged) if judged else None,
         "accuracy_low": low,
         "accuracy_high": high,
-        "no_answer_rate": 1 - len(answered) / len(responded) if responded else None,
+        "no_answer_rate": silent / len(responded) if responded else None,
         "no_answer_low": ends[0],
         "no_answer_high": ends[1],
     }

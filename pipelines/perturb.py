@@ -21,10 +21,11 @@ from operators.benchmarks.identity import notes_of
 from operators.extraction import Extract
 from operators.frames import with_columns
 from operators.lalms.asking import Lalm
-from operators.mode_table import modes_side_by_side
+from operators.mode_table import NEEDED, modes_side_by_side, unlike
 from operators.perturbation_effects import behaviour_of, effects
 from operators.perturbation_report import show, to_markdown
 from operators.perturbations import CONDITIONS, INJECTED, wrong_choices
+from operators.remote import explain
 from operators.weights import require
 from pipelines import plan
 from pipelines.config import ConfigError, build, entry, plain
@@ -57,6 +58,10 @@ def evaluate(config: DictConfig, name: str, title: str) -> None:
             f"model {name}: only a model that is given a prompt can be given another one; choose one that is"
         )
     profiles = [summary_of(folder) for folder in settings.beside]
+    if why := unlike(profiles):
+        raise ConfigError(
+            f"config key beside: {why}; name runs in which all models were measured on the same"
+        )
     items = load_questions(benchmark, settings.dry_run)
     check_counts(model, needs_of(items), "choose another model")
     model = sized(model, needs_of(items))
@@ -106,13 +111,21 @@ def compared(
 
 
 def summary_of(folder: str) -> pa.Table:
-    """The summary of a finished run. Raises ConfigError where the folder has none."""
+    """The summary of a finished run. Raises ConfigError where the folder has none, or one of another kind of run."""
     path = Path(folder) / "summary.parquet"
     if not path.is_file():
         raise ConfigError(
             f"config key beside: {folder} is not the folder of a finished aria_eval run (no summary.parquet)"
         )
-    return pq.read_table(path)
+    try:
+        summary = pq.read_table(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ConfigError(f"config key beside: {path} cannot be read: {explain(error)}") from error
+    if missing := NEEDED - {*summary.column_names}:
+        raise ConfigError(
+            f"config key beside: {path} is not the summary of an aria_eval run (no column {min(missing)})"
+        )
+    return summary
 
 
 def write(folder: Path, rows: dict[str, pa.Table], table: pa.Table, modes: pa.Table) -> None:

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from operators.aggregate import MEASURES, SUMMARY
-from operators.mode_table import modes_side_by_side
+from operators.mode_table import modes_side_by_side, unlike
 
 
 def summary(model, benchmark, aria, **ends):
@@ -29,3 +29,19 @@ def test_means_over_benchmarks_have_an_interval_over_both():
         0.5 - 0.3 / 2**0.5
     )
     assert b["aria_low"] is None and b["profile_accuracy_low"] == pytest.approx(0.2)
+
+
+def test_models_on_other_benchmarks_are_not_compared():
+    a, b = summary("a", "x", 0.4), summary("b", "x", 0.4)
+    assert unlike([]) is None and unlike([a, b]) is None
+    assert unlike([a, b, summary("b", "y", 0.5)]) == "a is measured on x and b on x, y"
+    assert unlike([a, b, a]) == "a is measured twice on x"
+    # Without all of the means it has no profile, and is compared with nobody.
+    assert unlike([a, summary("b", "y", None)]) is None
+
+
+def test_a_mean_that_is_no_number_is_no_profile():
+    """As one that is missing: the model has neither a mode nor an ARIA."""
+    rows = [summary(model, "x", aria) for model, aria in (("a", 0.4), ("b", 0.5), ("c", float("nan")))]
+    c = modes_side_by_side({}, rows).to_pylist()
+    assert [row["model"] for row in c] == ["b", "a"]

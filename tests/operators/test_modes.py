@@ -48,5 +48,22 @@ def test_modes_of_the_papers_own_table():
     }
 
 
+@pytest.mark.parametrize("field", Profile._fields)
+def test_a_value_that_is_no_number_gives_no_mode_and_moves_no_median(field):
+    # Accuracies and ARIAs 0.9, 0.5, 0.1: the first is above the median, whatever stands beside them.
+    three = [Profile(value, value, value, value, value) for value in (0.9, 0.5, 0.1)]
+    odd = Profile(0.9, 0.9, 0.9, 0.9, 0.9)._replace(**{field: float("nan")})
+    for place in range(4):
+        asked = [*three[:place], odd, *three[place:]]
+        found = dict(zip(asked, modes_of_profiles(asked), strict=True))
+        assert [found[one] for one in three] == ["Reasoning", "Scaffolding", "Scaffolding"]
+        assert found[odd] is None
+    assert modes_of_profiles([*three[:2], odd]) == [None] * 3
+
+
+def test_equal_models_are_not_high():
+    assert modes_of_profiles([Profile(0.5, 0.5, 0.5, 0.5, 0.5)] * 3) == ["Scaffolding"] * 3
+
+
 def test_two_models_are_no_field():
     assert modes_of_profiles([Profile(1, 1, 1, 1, 1), Profile(0, 0, 0, 0, 0)]) == [None, None]

@@ -17,6 +17,7 @@ from operators.chat_api import ChatEndpoint
 from operators.fingerprint import execution_field, row_keys
 from operators.frames import to_batch
 from operators.lalms.openai_chat import OpenAIChat
+from operators.mode_table import NEEDED
 from operators.perturbations import CONDITIONS
 from operators.store import Store
 from pipelines.config import CONF, ConfigError
@@ -187,5 +188,14 @@ def test_what_cannot_be_asked_is_said(tmp_path, questions):
         run(tmp_path, questions, "http://127.0.0.1:9", "conditions=[decoratoin]")
     with pytest.raises(ConfigError, match=r"no summary\.parquet"):
         run(tmp_path, questions, "http://127.0.0.1:9", f"beside=[{tmp_path}]")
-
+    file = tmp_path / "summary.parquet"
+    for content, said in ((b"PAR1", r"summary\.parquet cannot be read"), (None, "no column accuracy")):
+        file.write_bytes(content) if content else pq.write_table(pa.table({"model": ["m"]}), file)
+        with pytest.raises(ConfigError, match=said):
+            run(tmp_path, questions, "http://127.0.0.1:9", f"beside=[{tmp_path}]")
+    row = dict.fromkeys(SUMMARY.names, None) | {"model": "m", "benchmark": "b", "group_kind": "overall"}
+    row |= {name: 0.5 for name in NEEDED if name.endswith(("mean", "accuracy"))}
+    pq.write_table(pa.Table.from_pylist([row], schema=SUMMARY), file)
+    with pytest.raises(ConfigError, match="m is measured twice on b"):
+        run(tmp_path, questions, "http://127.0.0.1:9", f"beside=[{tmp_path},{tmp_path}]")
     assert not (tmp_path / "run").exists()
