@@ -30,17 +30,18 @@ class Spool:
             self._file.seek(start)
             yield from_bytes(self._file.read(length))
 
-    def parts(self) -> Iterator[tuple[slice, pa.Table]]:
-        """Each portion with the place of its rows among all."""
-        start = 0
-        for table in self:
-            yield slice(start, start + table.num_rows), table
-            start += table.num_rows
-
 
 def portions(rows: pa.Table | Spool) -> Iterable[pa.Table]:
     """The tables that `rows` consists of, a table of itself alone."""
     return rows if isinstance(rows, Spool) else [rows]
+
+
+def parts(rows: pa.Table | Spool) -> Iterator[tuple[slice, pa.Table]]:
+    """Each of the `portions` with the place of its rows among all."""
+    start = 0
+    for table in portions(rows):
+        yield slice(start, start + table.num_rows), table
+        start += table.num_rows
 
 
 def to_bytes(table: pa.Table) -> bytes:

@@ -31,7 +31,7 @@ from tqdm import tqdm
 
 from operators.base import Resources, Stage
 from operators.frames import with_columns
-from operators.spool import Spool, portions
+from operators.spool import Spool, parts
 from operators.store import StoreError
 from pipelines import room
 from pipelines.blocks import block_rows, cut, pack, unpack
@@ -158,10 +158,8 @@ class _Numbered:
     table: pa.Table | Spool
 
     def __iter__(self) -> Iterator[pa.Table]:
-        start = 0
-        for some in portions(self.table):
-            yield with_columns(some, {ROW: pa.array(np.arange(start, start + some.num_rows))})
-            start += some.num_rows
+        for part, some in parts(self.table):
+            yield with_columns(some, {ROW: pa.array(np.arange(part.start, part.stop))})
 
 
 def _beside_driver(made: type, *arguments: object, tries: int) -> object:

@@ -27,7 +27,7 @@ from operators.entries import InMemory, OnDisk
 from operators.fingerprint import row_keys
 from operators.frames import codes, to_batch, with_columns
 from operators.key_index import KeyIndex, first_of_each
-from operators.spool import Spool, portions
+from operators.spool import Spool, parts
 from operators.store import Shelf
 from operators.usage import together, totals
 from pipelines.commit import Commit, marked
@@ -113,14 +113,14 @@ class Lookup:
         self._seconds, self._usage, self._encoded = 0.0, {}, {}
 
     def _row_keys(self, rows: pa.Table | Spool) -> pa.ChunkedArray:
-        keys, done = [], 0
-        for table in portions(rows):
-            read = table.select(self.stage.spec.reads)
-            for some in (read.slice(start, PORTION) for start in range(0, read.num_rows, PORTION)):
-                usable = [reason is None for reason in self._blocked[done : done + some.num_rows]]
-                found = iter(row_keys(self.stage.spec, to_batch(some.filter(usable))))
+        keys = []
+        for part, table in parts(rows):
+            read, blocked = table.select(self.stage.spec.reads), self._blocked[part]
+            for start in range(0, read.num_rows, PORTION):
+                usable = [reason is None for reason in blocked[start : start + PORTION]]
+                some = read.slice(start, PORTION).filter(usable)
+                found = iter(row_keys(self.stage.spec, to_batch(some)))
                 keys.append(pa.array([next(found) if one else None for one in usable], pa.string()))
-                done += some.num_rows
         return pa.chunked_array(keys, pa.string())
 
     def _keep(self, entries: pa.Table) -> None:
@@ -270,7 +270,7 @@ def _pending(
     if isinstance(rows, pa.Table):
         return of(rows, slice(None))
     pending = Spool()
-    for part, table in rows.parts():
+    for part, table in parts(rows):
         pending.add(of(table, part))
     return pending
 

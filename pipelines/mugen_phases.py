@@ -32,7 +32,7 @@ from operators.mugen.presentation import (
 )  # fmt: skip
 from operators.mugen.votes import TRIALS
 from operators.prompts import Prompt
-from operators.spool import Spool
+from operators.spool import Spool, parts
 from operators.store import Store
 from pipelines import phases
 from pipelines.config import Cluster, ConfigError
@@ -116,13 +116,13 @@ def generate_trials(
 
 
 def _asked(rows: Spool, lookup: Lookup, name: str) -> Iterator[pa.Table]:
-    for part, some in rows.parts():
+    for part, some in parts(rows):
         told = {"response_error": lookup.reasons(part), "response_key": lookup.keys[part]}
         yield with_columns(some, {"model": pa.repeat(name, some.num_rows), **told})
 
 
 def _with_responses(rows: Spool, lookup: Lookup, name: str) -> Iterator[dict[str, Any]]:
-    for part, some in rows.parts():
+    for part, some in parts(rows):
         said = phases.responses(lookup, some, name, part)
         columns = ("model", "response", "finish_reason", "usage", "response_error")
         kept = some.select([column for column in some.column_names if column in TRIALS.names])

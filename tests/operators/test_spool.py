@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from operators.spool import Spool, portions
+from operators.spool import Spool, parts, portions
 
 
 def table(start, stop):
@@ -21,8 +21,8 @@ def test_portions_come_back_in_order_also_after_more_were_added():
     spool.add(table(5, 6))
     assert next(reading) == table(1, 5)
     assert list(spool) == [table(1, 5), table(5, 6)] and spool.num_rows == 5
-    assert [part for part, _ in spool.parts()] == [slice(0, 4), slice(4, 5)]
-    assert [some for _, some in spool.parts()] == list(spool)
+    assert [part for part, _ in parts(spool)] == [slice(0, 4), slice(4, 5)]
+    assert [some for _, some in parts(spool)] == list(spool)
     assert list(portions(spool)) == list(spool) and portions(table(0, 2)) == [table(0, 2)]
 
 
